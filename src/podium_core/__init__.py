@@ -1,0 +1,1 @@
+"""What Podium's services share: domain types, the runner, wire conversion and the gRPC runtime."""

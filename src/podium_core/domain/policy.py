@@ -1,0 +1,14 @@
+"""Verdicts: which workers a run may use, and the rule that decided each."""
+
+from dataclasses import dataclass
+
+ALLOW_RULE_ID = "default.allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One policy decision about one worker, with the stable id of the rule that made it."""
+
+    worker_id: str
+    allowed: bool
+    rule_id: str = ALLOW_RULE_ID

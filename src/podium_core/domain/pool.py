@@ -1,0 +1,71 @@
+"""Workers and their cards: what a run may choose from."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from podium_core.domain.usage import Price
+
+
+class Health(StrEnum):
+    """Whether a worker can be called now."""
+
+    UP = "up"
+    DOWN = "down"
+    UNCONFIGURED = "unconfigured"
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A measured strength: the share of graded items answered correctly, in millionths."""
+
+    name: str
+    accuracy_ppm: int
+    sample_count: int
+    measured_on: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is known of a worker: strengths, speed, window, and what it can take in and do."""
+
+    skills: tuple[Skill, ...] = ()
+    context_tokens: int = 0
+    max_output_tokens: int = 0
+    output_tokens_per_second: int = 0
+    modalities: frozenset[str] = frozenset({"text"})
+    features: frozenset[str] = frozenset()
+
+    @property
+    def mean_accuracy_ppm(self) -> int:
+        """Mean strength over the measured skills; 0 when nothing was measured."""
+        return sum(s.accuracy_ppm for s in self.skills) // len(self.skills) if self.skills else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A model that can do a step."""
+
+    worker_id: str
+    provider: str
+    provider_model: str
+    card: Card
+    price: Price | None
+    region: str = ""
+    health: Health = Health.UP
+    is_demo: bool = False
+    max_concurrency: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """All workers of one moment, pinned by digests."""
+
+    workers: tuple[Worker, ...]
+    pool_digest: str
+    price_digest: str
+    by_id: dict[str, Worker] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_id", {w.worker_id: w for w in self.workers})
+        if len(self.by_id) != len(self.workers):
+            raise ValueError("worker ids must be unique")

@@ -1,0 +1,99 @@
+"""A run: everything one client request causes, its limits and how it ends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from podium_core.domain.plan import MAX_STEPS
+
+
+class RunKind(StrEnum):
+    """What a run is for."""
+
+    CHAT = "chat"
+    EMBED = "embed"
+    CALIBRATE = "calibrate"
+    TRAIN = "train"
+    PROBE = "probe"
+
+
+class RunOutcome(StrEnum):
+    """How a run ended."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+
+
+class AttemptKind(StrEnum):
+    """What an attempt was made for."""
+
+    PLAN = "plan"
+    STEP = "step"
+    REPAIR = "repair"
+    CONTINUATION = "continuation"
+    EMBED = "embed"
+    PROBE = "probe"
+
+
+class AttemptOutcome(StrEnum):
+    """How an attempt ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Hard limits on one run, enforced by the runner; money by audit too. None means not limited."""
+
+    max_steps: int = MAX_STEPS
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost_usd_micros: int | None = None
+    max_duration_s: float | None = None
+    max_rounds: int = 1
+    max_attempts_per_step: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message as the client sent it: `fields` is the whole decoded JSON object."""
+
+    role: str
+    text: str
+    fields: Mapping[str, object] = field(hash=False)
+
+    @property
+    def image_count(self) -> int:
+        """How many image parts the message carries."""
+        content = self.fields.get("content")
+        if not isinstance(content, list):
+            return 0
+        return sum(1 for part in content if isinstance(part, dict) and part.get("type") == "image_url")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a run must answer: the conversation, whose last message is the question itself."""
+
+    messages: tuple[Message, ...]
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            raise ValueError("a question needs at least one message")
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """Everything before the question."""
+        return self.messages[:-1]
+
+    @property
+    def last(self) -> Message:
+        """The message to answer."""
+        return self.messages[-1]

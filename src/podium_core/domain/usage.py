@@ -1,0 +1,62 @@
+"""Token counts and money: what an attempt used, and what that costs."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+_TOKENS_PER_PRICE_UNIT = 1_000_000
+
+
+class UsageSource(StrEnum):
+    """Where the token counts come from."""
+
+    PROVIDER = "provider"
+    ESTIMATED = "estimated"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more attempts.
+
+    Cached and cache-write tokens are within input, reasoning tokens within output (OpenTelemetry GenAI
+    conventions v0.1.0), so sums never count them twice.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_write_input_tokens: int = 0
+    reasoning_output_tokens: int = 0
+    source: UsageSource = UsageSource.PROVIDER
+
+    @property
+    def total_tokens(self) -> int:
+        """Input plus output."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Add counts; the sum is only as sure as its least sure part."""
+        order = (UsageSource.PROVIDER, UsageSource.ESTIMATED, UsageSource.UNKNOWN)
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_input_tokens + other.cached_input_tokens,
+            self.cache_write_input_tokens + other.cache_write_input_tokens,
+            self.reasoning_output_tokens + other.reasoning_output_tokens,
+            max(self.source, other.source, key=order.index),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a worker costs, in millionths of a US dollar per million tokens."""
+
+    input_usd_micros_per_mtok: int
+    output_usd_micros_per_mtok: int
+
+    def cost_usd_micros(self, input_tokens: int, output_tokens: int) -> int:
+        """Return the cost, rounded up to the next millionth of a dollar."""
+        exact = (
+            input_tokens * self.input_usd_micros_per_mtok + output_tokens * self.output_usd_micros_per_mtok
+        )
+        return -(-exact // _TOKENS_PER_PRICE_UNIT)

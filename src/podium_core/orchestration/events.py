@@ -1,0 +1,102 @@
+"""What a run tells its caller while it happens."""
+
+from dataclasses import dataclass
+
+from podium_core.domain.errors import PodiumError
+from podium_core.domain.plan import Plan
+from podium_core.domain.policy import Verdict
+from podium_core.domain.run import AttemptKind, AttemptOutcome, RunOutcome
+from podium_core.domain.usage import Usage
+from podium_core.orchestration.ports import Delta, PlanReply, Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """One finished attempt, good or bad, as usage accounting needs it."""
+
+    attempt_id: str
+    kind: AttemptKind
+    worker_id: str
+    outcome: AttemptOutcome
+    usage: Usage
+    cost_usd_micros: int
+    latency_us: int
+    error_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """A finished step: data even when it failed. `started_us` and `ended_us` count from the run's start."""
+
+    round: int
+    step_index: int
+    worker_id: str
+    ok: bool
+    text: str
+    reasoning: str
+    tool_calls: tuple[dict[str, object], ...]
+    finish_reason: str
+    attempts: tuple[AttemptResult, ...]
+    started_us: int
+    ended_us: int
+    error: PodiumError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan of a round is recorded; steps start next. `verdicts` cover the whole pool."""
+
+    run_id: str
+    reply: PlanReply
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan itself."""
+        return self.reply.plan
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A step's inputs are complete and its first attempt begins."""
+
+    round: int
+    step_index: int
+    worker_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDelta:
+    """Output of the answering step, as it arrives."""
+
+    delta: Delta
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded:
+    """A step is done."""
+
+    result: StepResult
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """The run is sealed (or could not be: then `receipt` is None and `error` says so).
+
+    `answer` is the answering step. `usage` is the answering attempt's; `other_usage` is every other
+    attempt's (planning, earlier steps, retries). Costs add up all attempts.
+    """
+
+    run_id: str
+    outcome: RunOutcome
+    answer: StepResult | None
+    steps: tuple[StepResult, ...]
+    usage: Usage
+    other_usage: Usage
+    cost_usd_micros: int
+    duration_us: int
+    receipt: Receipt | None
+    error: PodiumError | None = None
+
+
+RunEvent = Planned | StepStarted | AnswerDelta | StepEnded | RunFinished

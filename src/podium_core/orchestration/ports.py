@@ -1,0 +1,204 @@
+"""What the runner needs from the outside: someone to plan, someone to work, someone to record.
+
+The gateway gives gRPC adapters, training gives simulated or live workers, tests give fakes.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from podium_core.domain.plan import Access, Plan
+from podium_core.domain.policy import Verdict
+from podium_core.domain.pool import Worker
+from podium_core.domain.run import AttemptKind, Caps, Message, Question, RunKind, RunOutcome
+from podium_core.domain.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class PlanQuery:
+    """What the Conductor is asked. `workers` is the eligible pool; its order carries no meaning."""
+
+    run_id: str
+    question: Question
+    workers: tuple[Worker, ...]
+    caps: Caps
+    tier: str
+    seed: int
+    timeout_s: float
+    round: int = 0
+    previous_plan: Plan | None = None
+    previous_answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerChance:
+    """The probability of one worker at one choice, in millionths, raw and over the eligible pool."""
+
+    worker_id: str
+    raw_ppm: int
+    eligible_ppm: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReply:
+    """A plan with its evidence. A plan without steps accepts the previous round's answer."""
+
+    plan: Plan
+    raw_text: str = ""
+    usage: Usage = Usage()
+    model_digest: str = ""
+    chances: tuple[tuple[WorkerChance, ...], ...] = ()
+    generation_count: int = 1
+    latency_us: int = 0
+    seed: int = 0
+    fallback_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPiece:
+    """A stretch of a step's last user message; `is_question` marks the client's own words."""
+
+    text: str
+    is_question: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepPrompt:
+    """What one worker is sent.
+
+    `history` goes first, unchanged. Then the question's message: unchanged when `pieces` is empty,
+    otherwise with its text replaced by the joined pieces (other content parts, such as images, stay).
+    """
+
+    history: tuple[Message, ...]
+    question: Message
+    pieces: tuple[PromptPiece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepCall:
+    """One attempt to make: one provider call, one permit."""
+
+    attempt_id: str
+    run_id: str
+    tenant_id: str
+    kind: AttemptKind
+    round: int
+    step_index: int
+    worker_id: str
+    pool_digest: str
+    prompt: StepPrompt
+    access: Access
+    parameters: Mapping[str, object]
+    max_output_tokens: int
+    stream: bool
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Permitted:
+    """The attempt is committed in the log; the provider is being called."""
+
+    leaf_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Output since the last delta. `tool_calls` are OpenAI tool call deltas with their indices."""
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[Mapping[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The attempt's end. `message` holds the whole output of a call that was not streamed."""
+
+    finish_reason: str
+    usage: Usage
+    cost_usd_micros: int
+    latency_us: int
+    first_delta_us: int = 0
+    served_model: str = ""
+    message: Delta = field(default_factory=Delta)
+
+
+WorkerEvent = Permitted | Delta | Completion
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRun:
+    """What is recorded before anything is dispatched."""
+
+    event_id: str
+    run_id: str
+    kind: RunKind
+    tenant_id: str
+    principal_id: str
+    requested_model: str
+    question: Question
+    verdicts: tuple[Verdict, ...]
+    caps: Caps
+    pool_digest: str
+    price_digest: str
+    plan: PlanReply | None
+    tenant_budget_usd_micros: int | None = None
+    refusal_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedRun:
+    """How a run ended, for the record that closes it."""
+
+    event_id: str
+    run_id: str
+    outcome: RunOutcome
+    answer: str = ""
+    error_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a client keeps: the run's leaves and a signed checkpoint (C2SP note) that covers them."""
+
+    run_id: str
+    leaf_indices: tuple[int, ...]
+    checkpoint: str
+
+
+class PlannerPort(Protocol):
+    """Writes plans."""
+
+    async def plan(self, query: PlanQuery) -> PlanReply:
+        """Return a plan; raise PodiumError (PLAN_INVALID, DEADLINE, UNAVAILABLE) when there is none."""
+        ...
+
+
+class WorkerPort(Protocol):
+    """Performs attempts."""
+
+    def complete(self, call: StepCall) -> AsyncGenerator[WorkerEvent, None]:
+        """Yield Permitted, any number of Deltas, then one Completion.
+
+        Raises PodiumError: AUDIT_UNAVAILABLE or BUDGET_EXHAUSTED when no permit was given,
+        PROVIDER_FAILED, RATE_LIMITED, DEADLINE, CONFLICT (stale pool). Closing the generator early
+        cancels the provider call.
+        """
+        ...
+
+
+class RecorderPort(Protocol):
+    """Writes the durable record. Every method is committed when it returns."""
+
+    async def open_run(self, opened: OpenedRun) -> Receipt | None:
+        """Record the opening; return a receipt only for a refused run, which is sealed at once."""
+        ...
+
+    async def append_plan(self, run_id: str, event_id: str, reply: PlanReply) -> None:
+        """Record a later round's plan, or the first one when it came after the opening."""
+        ...
+
+    async def seal(self, sealed: SealedRun) -> Receipt:
+        """Close the run and return its receipt."""
+        ...
