@@ -69,7 +69,7 @@ class Runner:
         recorder: RecorderPort,
         clock: Clock,
         ids: IdFactory,
-        limits: RunnerLimits = RunnerLimits(),  # noqa: B008 - frozen
+        limits: RunnerLimits = RunnerLimits(),
     ) -> None:
         self._planner = planner
         self._workers = workers
