@@ -179,7 +179,7 @@ class BodyPart(_message.Message):
     def __init__(self, part_id: _Optional[str] = ..., inline: _Optional[bytes] = ...) -> None: ...
 
 class BeginAttemptRequest(_message.Message):
-    __slots__ = ("attempt_id", "run_id", "kind", "round", "step_index", "worker_id", "provider", "provider_model", "region", "endpoint_host", "seen_steps", "sees_previous_round", "body", "max_cost_usd_micros", "price_digest", "pool_digest")
+    __slots__ = ("attempt_id", "run_id", "kind", "round", "step_index", "worker_id", "provider", "provider_model", "region", "endpoint_host", "seen_steps", "sees_previous_round", "body", "max_cost_usd_micros", "price_digest", "pool_digest", "body_sha256", "dispatch_id")
     ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -196,6 +196,8 @@ class BeginAttemptRequest(_message.Message):
     MAX_COST_USD_MICROS_FIELD_NUMBER: _ClassVar[int]
     PRICE_DIGEST_FIELD_NUMBER: _ClassVar[int]
     POOL_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    BODY_SHA256_FIELD_NUMBER: _ClassVar[int]
+    DISPATCH_ID_FIELD_NUMBER: _ClassVar[int]
     attempt_id: str
     run_id: str
     kind: _plan_pb2.AttemptKind
@@ -212,7 +214,9 @@ class BeginAttemptRequest(_message.Message):
     max_cost_usd_micros: int
     price_digest: str
     pool_digest: str
-    def __init__(self, attempt_id: _Optional[str] = ..., run_id: _Optional[str] = ..., kind: _Optional[_Union[_plan_pb2.AttemptKind, str]] = ..., round: _Optional[int] = ..., step_index: _Optional[int] = ..., worker_id: _Optional[str] = ..., provider: _Optional[str] = ..., provider_model: _Optional[str] = ..., region: _Optional[str] = ..., endpoint_host: _Optional[str] = ..., seen_steps: _Optional[_Iterable[int]] = ..., sees_previous_round: _Optional[bool] = ..., body: _Optional[_Iterable[_Union[BodyPart, _Mapping]]] = ..., max_cost_usd_micros: _Optional[int] = ..., price_digest: _Optional[str] = ..., pool_digest: _Optional[str] = ...) -> None: ...
+    body_sha256: bytes
+    dispatch_id: str
+    def __init__(self, attempt_id: _Optional[str] = ..., run_id: _Optional[str] = ..., kind: _Optional[_Union[_plan_pb2.AttemptKind, str]] = ..., round: _Optional[int] = ..., step_index: _Optional[int] = ..., worker_id: _Optional[str] = ..., provider: _Optional[str] = ..., provider_model: _Optional[str] = ..., region: _Optional[str] = ..., endpoint_host: _Optional[str] = ..., seen_steps: _Optional[_Iterable[int]] = ..., sees_previous_round: _Optional[bool] = ..., body: _Optional[_Iterable[_Union[BodyPart, _Mapping]]] = ..., max_cost_usd_micros: _Optional[int] = ..., price_digest: _Optional[str] = ..., pool_digest: _Optional[str] = ..., body_sha256: _Optional[bytes] = ..., dispatch_id: _Optional[str] = ...) -> None: ...
 
 class BeginAttemptResponse(_message.Message):
     __slots__ = ("leaf_index",)
