@@ -4,6 +4,7 @@ The gateway gives gRPC adapters, training gives simulated or live workers, tests
 """
 
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -202,3 +203,20 @@ class RecorderPort(Protocol):
     async def seal(self, sealed: SealedRun) -> Receipt:
         """Close the run and return its receipt."""
         ...
+
+
+class ObserverPort(Protocol):
+    """Lets operators watch: a span around each stage. Observing never changes a run."""
+
+    def span(self, stage: str, facts: Mapping[str, str | int]) -> AbstractContextManager[None]:
+        """Return a context manager around one stage: `policy`, `plan` or `step`. Facts hold no content."""
+        ...
+
+
+class Unobserved:
+    """Nobody watches."""
+
+    def span(self, stage: str, facts: Mapping[str, str | int]) -> AbstractContextManager[None]:
+        """Return a context manager that does nothing."""
+        del stage, facts
+        return nullcontext()

@@ -1,23 +1,58 @@
-"""One run from admission to seal."""
+"""One run from admission to seal: eligible pool, plan, record, steps, answer, seal.
 
-from collections.abc import AsyncGenerator, Mapping
+The same runner serves (gateway, over gRPC), trains (simulated or live workers) and is tested (fakes).
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from podium_core.domain.clock import Clock
+from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import IdFactory
-from podium_core.domain.plan import PlanSource
-from podium_core.domain.pool import Pool
-from podium_core.domain.run import Caps, Question, RunKind
-from podium_core.orchestration.events import RunEvent
-from podium_core.orchestration.ports import PlannerPort, RecorderPort, WorkerPort
+from podium_core.domain.policy import Verdict
+from podium_core.domain.pool import Pool, Worker
+from podium_core.domain.run import Caps, Question, RunKind, RunOutcome
+from podium_core.domain.usage import Usage
+from podium_core.orchestration.context import RunContext
+from podium_core.orchestration.eligible import (
+    Demands,
+    WorkerFilter,
+    demanded_features,
+    eligible_workers,
+    judge,
+    token_bound,
+)
+from podium_core.orchestration.events import (
+    AnswerDelta,
+    Planned,
+    RunEvent,
+    RunFinished,
+    StepEnded,
+    StepResult,
+)
+from podium_core.orchestration.ledger import Ledger
+from podium_core.orchestration.limits import RunnerLimits
+from podium_core.orchestration.perform import Round
+from podium_core.orchestration.planning import checked, fallback_reply, named_reply
+from podium_core.orchestration.ports import (
+    Delta,
+    ObserverPort,
+    OpenedRun,
+    PlannerPort,
+    PlanQuery,
+    PlanReply,
+    Receipt,
+    RecorderPort,
+    SealedRun,
+    Unobserved,
+    WorkerPort,
+)
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True)
-class WorkerFilter:
-    """Which workers somebody wants: `only` these (None: any) and none of `excluded`."""
-
-    only: frozenset[str] | None = None
-    excluded: frozenset[str] = frozenset()
+__all__ = ["RunRequest", "Runner", "RunnerLimits", "WorkerFilter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +81,18 @@ class RunRequest:
     stream: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerLimits:
-    """The server's own bounds, in seconds and counts; a request's caps can only be tighter."""
+@dataclass(slots=True)
+class _Progress:
+    """What a run has come to so far."""
 
-    plan_timeout_s: float = 20.0
-    step_timeout_s: float = 300.0
-    run_timeout_s: float = 1_800.0
-    seal_timeout_s: float = 15.0
-    retry_base_s: float = 0.25
-    retry_max_s: float = 8.0
-    inner_step_output_tokens: int = 4_096
+    context: RunContext
+    reply: PlanReply
+    planning_usage: Usage
+    steps: list[StepResult] = field(default_factory=list)
+    answer: StepResult | None = None
+    walked_back: bool = False
+    error: PodiumError | None = None
+    outcome: RunOutcome = RunOutcome.CANCELLED
 
 
 class Runner:
@@ -70,6 +106,7 @@ class Runner:
         clock: Clock,
         ids: IdFactory,
         limits: RunnerLimits = RunnerLimits(),
+        observer: ObserverPort = Unobserved(),
     ) -> None:
         self._planner = planner
         self._workers = workers
@@ -77,12 +114,276 @@ class Runner:
         self._clock = clock
         self._ids = ids
         self._limits = limits
+        self._observer = observer
+        self._closing: set[asyncio.Future[Any]] = set()
 
-    def run(self, request: RunRequest, pool: Pool) -> AsyncGenerator[RunEvent, None]:
+    async def run(self, request: RunRequest, pool: Pool) -> AsyncGenerator[RunEvent, None]:
         """Yield what happens, ending with exactly one RunFinished once the run was opened.
 
         Raises PodiumError before the run is opened or when it is refused (the refusal is recorded; the
         error's metadata carries `run_id`). Closing the generator cancels the run: open attempts are
         cancelled and the run is sealed `cancelled`, shielded from the cancellation.
         """
-        raise NotImplementedError(request, pool, PlanSource)
+        context = self._context(request, pool)
+        verdicts, workers = await self._admit(request, pool)
+        reply = await self._first_plan(context, request, workers)
+        await self._open(request, pool, verdicts, reply)
+        progress = _Progress(context, reply, reply.usage)
+        context.ledger.spend_tokens(reply.usage)
+        try:
+            yield Planned(request.run_id, reply, verdicts)
+            async for event in self._rounds(progress, request, workers, verdicts):
+                yield event
+        except PodiumError as error:
+            progress.error, progress.outcome = error, RunOutcome.FAILED
+        except (asyncio.CancelledError, GeneratorExit):
+            progress.outcome = RunOutcome.CANCELLED
+            await self._shielded(self._seal(progress))
+            raise
+        except Exception:
+            progress.error = PodiumError(Code.INTERNAL, "internal error")
+            progress.outcome = RunOutcome.FAILED
+            await self._shielded(self._seal(progress))
+            raise
+        yield await self._finish(progress)
+
+    def _context(self, request: RunRequest, pool: Pool) -> RunContext:
+        started_ns = self._clock.monotonic_ns()
+        run_timeout_s = self._limits.run_timeout_s
+        if request.caps.max_duration_s is not None:
+            run_timeout_s = min(run_timeout_s, request.caps.max_duration_s)
+        return RunContext(
+            request.run_id,
+            request.tenant_id,
+            request.question,
+            request.parameters,
+            request.max_output_tokens,
+            request.caps,
+            pool,
+            self._workers,
+            self._observer,
+            self._clock,
+            self._ids,
+            self._limits,
+            started_ns,
+            started_ns + int(run_timeout_s * 1e9),
+            Ledger(request.caps),
+        )
+
+    # --- admit, plan, record ---------------------------------------------------------------------
+
+    async def _admit(self, request: RunRequest, pool: Pool) -> tuple[tuple[Verdict, ...], tuple[Worker, ...]]:
+        demands = Demands(
+            client_filter=request.client_filter,
+            tenant_filter=request.tenant_filter,
+            named_worker_id=request.named_worker_id,
+            has_images=any(m.image_count for m in request.question.messages),
+            features=demanded_features(request.parameters),
+            input_tokens_at_most=token_bound(request.question),
+            max_cost_usd_micros=request.caps.max_cost_usd_micros,
+            has_money_cap=request.caps.max_cost_usd_micros is not None
+            or request.tenant_budget_usd_micros is not None,
+        )
+        with self._observer.span("policy", {"run_id": request.run_id, "worker_count": len(pool.workers)}):
+            verdicts = judge(pool, demands)
+        try:
+            return verdicts, eligible_workers(pool, verdicts)
+        except PodiumError as refusal:
+            refused = self._opened(request, pool, verdicts, None, refusal.reason)
+            await self._recorder.open_run(refused)
+            refusal.metadata["run_id"] = request.run_id
+            raise
+
+    async def _first_plan(
+        self, context: RunContext, request: RunRequest, workers: tuple[Worker, ...]
+    ) -> PlanReply:
+        if request.named_worker_id is not None:
+            return named_reply(workers[0])
+        try:
+            return checked(await self._ask(context, request, workers), workers, request.caps)
+        except PodiumError as error:
+            if error.code not in (Code.PLAN_INVALID, Code.DEADLINE, Code.UNAVAILABLE, Code.INTERNAL):
+                raise
+            return fallback_reply(workers, error.reason)
+
+    async def _ask(
+        self,
+        context: RunContext,
+        request: RunRequest,
+        workers: tuple[Worker, ...],
+        previous: PlanReply | None = None,
+        answer: str = "",
+    ) -> PlanReply:
+        round_index = 0 if previous is None else previous.plan.round + 1
+        query = PlanQuery(
+            request.run_id,
+            request.question,
+            workers,
+            request.caps,
+            request.tier,
+            self._ids.seed(),
+            max(0.0, min(self._limits.plan_timeout_s, context.left_s)),
+            round_index,
+            previous.plan if previous else None,
+            answer,
+        )
+        with self._observer.span("plan", {"run_id": request.run_id, "round": round_index}):
+            try:
+                async with asyncio.timeout(query.timeout_s):
+                    return await self._planner.plan(query)
+            except TimeoutError:
+                raise PodiumError(Code.DEADLINE, "the Conductor gave no plan in time") from None
+
+    async def _open(
+        self, request: RunRequest, pool: Pool, verdicts: tuple[Verdict, ...], reply: PlanReply
+    ) -> None:
+        opening = asyncio.ensure_future(
+            self._recorder.open_run(self._opened(request, pool, verdicts, reply, ""))
+        )
+        try:
+            await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # The client left while the opening was being committed: close what may have been opened.
+            await self._shielded(self._close_unused(request.run_id, opening))
+            raise
+
+    async def _close_unused(self, run_id: str, opening: "asyncio.Future[Receipt | None]") -> None:
+        try:
+            await opening
+            async with asyncio.timeout(self._limits.seal_timeout_s):
+                await self._recorder.seal(
+                    SealedRun(self._ids.new("evt"), run_id, RunOutcome.CANCELLED, error_reason="CANCELLED")
+                )
+        except (PodiumError, TimeoutError):
+            return  # the lease lapses and audit seals the run itself
+
+    def _opened(
+        self,
+        request: RunRequest,
+        pool: Pool,
+        verdicts: tuple[Verdict, ...],
+        reply: PlanReply | None,
+        refusal_reason: str,
+    ) -> OpenedRun:
+        return OpenedRun(
+            event_id=self._ids.new("evt"),
+            run_id=request.run_id,
+            kind=request.kind,
+            tenant_id=request.tenant_id,
+            principal_id=request.principal_id,
+            requested_model=request.requested_model,
+            question=request.question,
+            verdicts=verdicts,
+            caps=request.caps,
+            pool_digest=pool.pool_digest,
+            price_digest=pool.price_digest,
+            plan=reply,
+            tenant_budget_usd_micros=request.tenant_budget_usd_micros,
+            refusal_reason=refusal_reason,
+        )
+
+    # --- perform ---------------------------------------------------------------------------------
+
+    async def _rounds(
+        self,
+        progress: _Progress,
+        request: RunRequest,
+        workers: tuple[Worker, ...],
+        verdicts: tuple[Verdict, ...],
+    ) -> AsyncGenerator[RunEvent, None]:
+        # While a later round may replace the answer, nothing can be streamed.
+        live = request.stream and request.caps.max_rounds <= 1
+        reply: PlanReply | None = progress.reply
+        while reply is not None and reply.plan.steps:
+            previous = progress.answer.text if progress.answer else ""
+            current = Round(progress.context, reply.plan, previous, live=live)
+            async for event in current.events():
+                if isinstance(event, StepEnded):
+                    progress.steps.append(event.result)
+                yield event
+            self._conclude(progress, current)
+            if progress.error is not None or reply.plan.round + 1 >= request.caps.max_rounds:
+                break
+            reply = await self._next_plan(progress, request, workers, reply)
+            if reply is not None:
+                yield Planned(request.run_id, reply, verdicts)
+        answer = progress.answer
+        if answer is not None and request.stream and (not live or progress.walked_back):
+            yield AnswerDelta(Delta(answer.text, answer.reasoning, answer.tool_calls))
+
+    def _conclude(self, progress: _Progress, current: Round) -> None:
+        """Take the round's answer, walking back past an empty last response (paper: last non-empty)."""
+        last = current.answer
+        if not last.ok:
+            # An earlier round's answer stands; without one the run fails.
+            progress.error = last.error if progress.answer is None else None
+            progress.outcome = RunOutcome.FAILED if progress.error else RunOutcome.ANSWERED
+            return
+        candidates = [current.results[i] for i in sorted(current.results, reverse=True)]
+        progress.answer = next((r for r in candidates if r.ok and (r.text or r.tool_calls)), last)
+        progress.walked_back = progress.answer is not last
+        progress.outcome = RunOutcome.ANSWERED
+
+    async def _next_plan(
+        self, progress: _Progress, request: RunRequest, workers: tuple[Worker, ...], last: PlanReply
+    ) -> PlanReply | None:
+        """Return the next round's plan; None when there is none, so the present answer stands."""
+        answer = progress.answer.text if progress.answer else ""
+        try:
+            reply = await self._ask(progress.context, request, workers, last, answer)
+            reply = checked(reply, workers, request.caps, round_index=last.plan.round + 1)
+        except PodiumError:
+            return None
+        progress.planning_usage += reply.usage
+        progress.context.ledger.spend_tokens(reply.usage)
+        await self._recorder.append_plan(request.run_id, self._ids.new("evt"), reply)
+        return reply
+
+    # --- seal ------------------------------------------------------------------------------------
+
+    async def _finish(self, progress: _Progress) -> RunFinished:
+        receipt, error = await self._shielded(self._seal(progress))
+        context, answer = progress.context, progress.answer
+        attempts = list(context.attempts)
+        answering = answer.attempts[-1] if answer is not None else None
+        usage = answering.usage if answering else Usage()
+        other = progress.planning_usage
+        for attempt in attempts:
+            if answering is None or attempt.attempt_id != answering.attempt_id:
+                other += attempt.usage
+        return RunFinished(
+            run_id=context.run_id,
+            outcome=progress.outcome,
+            answer=answer,
+            steps=tuple(progress.steps),
+            usage=usage,
+            other_usage=other,
+            cost_usd_micros=sum(a.cost_usd_micros for a in attempts),
+            duration_us=context.elapsed_us,
+            receipt=receipt,
+            error=progress.error or error,
+        )
+
+    async def _shielded(self, closing: Coroutine[Any, Any, T]) -> T:
+        """Finish `closing` even when the caller is cancelled meanwhile."""
+        task = asyncio.ensure_future(closing)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        return await asyncio.shield(task)
+
+    async def _seal(self, progress: _Progress) -> tuple[Receipt | None, PodiumError | None]:
+        error = progress.error
+        sealed = SealedRun(
+            self._ids.new("evt"),
+            progress.context.run_id,
+            progress.outcome,
+            answer=progress.answer.text if progress.answer else "",
+            error_reason=error.reason if error else "",
+        )
+        try:
+            async with asyncio.timeout(self._limits.seal_timeout_s):
+                return await self._recorder.seal(sealed), None
+        except PodiumError as failure:
+            return None, failure
+        except TimeoutError:
+            return None, PodiumError(Code.AUDIT_UNAVAILABLE, "the run could not be sealed in time")

@@ -1,0 +1,52 @@
+"""What all rounds and steps of one run share."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from podium_core.domain.clock import Clock
+from podium_core.domain.ids import IdFactory
+from podium_core.domain.pool import Pool
+from podium_core.domain.run import Caps, Question
+from podium_core.orchestration.eligible import token_bound
+from podium_core.orchestration.events import AttemptResult
+from podium_core.orchestration.ledger import Ledger
+from podium_core.orchestration.limits import RunnerLimits
+from podium_core.orchestration.ports import ObserverPort, WorkerPort
+
+
+@dataclass(slots=True)
+class RunContext:
+    """The run's request, limits, ledger and ports, and every attempt made so far."""
+
+    run_id: str
+    tenant_id: str
+    question: Question
+    parameters: Mapping[str, object]
+    max_output_tokens: int | None
+    caps: Caps
+    pool: Pool
+    workers: WorkerPort
+    observer: ObserverPort
+    clock: Clock
+    ids: IdFactory
+    limits: RunnerLimits
+    started_ns: int
+    deadline_ns: int
+    ledger: Ledger
+    attempts: list[AttemptResult] = field(default_factory=list)
+    fixed_input_tokens: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        # The client's conversation and parameters (tools and schemas can be long) go with every step.
+        self.fixed_input_tokens = token_bound(self.question) + len(json.dumps(dict(self.parameters)))
+
+    @property
+    def elapsed_us(self) -> int:
+        """Microseconds since the run started."""
+        return (self.clock.monotonic_ns() - self.started_ns) // 1_000
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the run's deadline; negative when it is over."""
+        return (self.deadline_ns - self.clock.monotonic_ns()) / 1e9

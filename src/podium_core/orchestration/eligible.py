@@ -1,0 +1,143 @@
+"""The eligible pool: what policy, capability, health and budget leave of all workers, rule by rule."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium_core.domain.errors import Code, PodiumError, invalid
+from podium_core.domain.policy import Verdict
+from podium_core.domain.pool import Health, Pool, Worker
+from podium_core.domain.run import Question
+
+# Parameters that only a worker with the named feature can honour.
+_FEATURE_OF_PARAMETER = {
+    "tools": "tools",
+    "tool_choice": "tools",
+    "parallel_tool_calls": "tools",
+    "functions": "tools",
+    "logprobs": "logprobs",
+    "top_logprobs": "logprobs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFilter:
+    """Which workers somebody wants: `only` these (None: any) and none of `excluded`."""
+
+    only: frozenset[str] | None = None
+    excluded: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What one run asks of a worker."""
+
+    client_filter: WorkerFilter
+    tenant_filter: WorkerFilter
+    named_worker_id: str | None
+    has_images: bool
+    features: frozenset[str]
+    input_tokens_at_most: int
+    max_cost_usd_micros: int | None
+    has_money_cap: bool
+
+
+def token_bound(question: Question) -> int:
+    """Return an upper bound on the question's input tokens: bytes, since no tokenizer yields more."""
+    return sum(len(m.text.encode(errors="replace")) + 16 for m in question.messages)
+
+
+def demanded_features(parameters: Mapping[str, object]) -> frozenset[str]:
+    """Return the worker features without which `parameters` could not be honoured."""
+    features = {_FEATURE_OF_PARAMETER[name] for name in parameters if name in _FEATURE_OF_PARAMETER}
+    response_format = parameters.get("response_format")
+    if isinstance(response_format, Mapping) and response_format.get("type") != "text":
+        features.add("json_schema")
+    return frozenset(features)
+
+
+def judge(pool: Pool, demands: Demands) -> tuple[Verdict, ...]:
+    """Return one verdict per worker of the pool, in pool order.
+
+    Raises PodiumError (NOT_FOUND or INVALID_REQUEST) when the request names a worker that does not exist.
+    """
+    _require_known(pool, demands)
+    verdicts = []
+    for worker in pool.workers:
+        rule_id = _denying_rule(worker, demands)
+        verdicts.append(
+            Verdict(worker.worker_id, allowed=True)
+            if rule_id is None
+            else Verdict(worker.worker_id, allowed=False, rule_id=rule_id)
+        )
+    return tuple(verdicts)
+
+
+def eligible_workers(pool: Pool, verdicts: tuple[Verdict, ...]) -> tuple[Worker, ...]:
+    """Return the allowed workers, or raise PodiumError (POLICY_DENIED) that names every deciding rule."""
+    allowed = tuple(pool.by_id[v.worker_id] for v in verdicts if v.allowed)
+    if allowed:
+        return allowed
+    rules = ", ".join(f"{v.worker_id}: {v.rule_id}" for v in verdicts) or "the pool has no workers"
+    raise PodiumError(
+        Code.POLICY_DENIED,
+        f"no worker may do this run ({rules}); relax the request's limits or ask for another pool",
+        reason="NO_ELIGIBLE_WORKER",
+    )
+
+
+def _require_known(pool: Pool, demands: Demands) -> None:
+    named = demands.named_worker_id
+    if named is not None and named not in pool.by_id:
+        raise PodiumError(
+            Code.NOT_FOUND,
+            f"there is no worker {named!r}; GET /v1/models lists what there is",
+            reason="MODEL_NOT_FOUND",
+            param="model",
+        )
+    only = demands.client_filter.only or frozenset()
+    unknown = sorted((only | demands.client_filter.excluded) - pool.by_id.keys())
+    if unknown:
+        raise invalid(
+            f"podium.workers names {unknown[0]!r}, which is not in the pool; GET /v1/models lists what is",
+            reason="UNKNOWN_WORKER",
+            param="podium.workers",
+        )
+
+
+def _denying_rule(worker: Worker, demands: Demands) -> str | None:
+    for owner, wanted in (("tenant", demands.tenant_filter), ("client", demands.client_filter)):
+        if wanted.only is not None and worker.worker_id not in wanted.only:
+            return f"{owner}.only"
+        if worker.worker_id in wanted.excluded:
+            return f"{owner}.except"
+    if demands.named_worker_id not in (None, worker.worker_id):
+        return "client.named"
+    return _lacking_capability(worker, demands) or _poor_health(worker) or _unaffordable(worker, demands)
+
+
+def _lacking_capability(worker: Worker, demands: Demands) -> str | None:
+    card = worker.card
+    if demands.has_images and "image" not in card.modalities:
+        return "capability.image"
+    missing = sorted(demands.features - card.features)
+    if missing:
+        return f"capability.{missing[0]}"
+    # Bytes bound tokens from above about fourfold; a quarter can hardly be too many, and the provider
+    # itself refuses what is.
+    if card.context_tokens and demands.input_tokens_at_most // 4 > card.context_tokens:
+        return "capability.context"
+    return None
+
+
+def _poor_health(worker: Worker) -> str | None:
+    return None if worker.health is Health.UP else f"health.{worker.health.value}"
+
+
+def _unaffordable(worker: Worker, demands: Demands) -> str | None:
+    if not demands.has_money_cap:
+        return None
+    if worker.price is None:
+        return "price.unknown"
+    cap = demands.max_cost_usd_micros
+    least = worker.price.cost_usd_micros(demands.input_tokens_at_most, 1)
+    return "budget.unaffordable" if cap is not None and least > cap else None
