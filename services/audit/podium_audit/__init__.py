@@ -1,0 +1,1 @@
+"""The audit service: a durable, provable record of every decision."""

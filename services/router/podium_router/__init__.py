@@ -1,0 +1,1 @@
+"""The router: reaches the workers; the only holder of provider keys."""

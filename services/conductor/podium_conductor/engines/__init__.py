@@ -1,0 +1,1 @@
+"""Engines that make plans, one module each."""

@@ -1,0 +1,48 @@
+"""Channel arguments that servers and clients must agree on."""
+
+DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+
+_HEADER_BYTES = 32 * 1024
+_PING_EVERY_MS = 20_000
+_PING_TIMEOUT_MS = 5_000
+_PING_AT_MOST_EVERY_MS = 5_000
+_RECONNECT_FIRST_MS = 50
+_RECONNECT_MAX_MS = 1_000
+
+Options = list[tuple[str, str | int]]
+
+
+def server_options(max_message_bytes: int) -> Options:
+    """Return the arguments of a server: bounded messages, pings allowed, no shared ports."""
+    return [
+        *_both(max_message_bytes),
+        ("grpc.so_reuseport", 0),
+        ("grpc.http2.min_ping_interval_without_data_ms", _PING_AT_MOST_EVERY_MS),
+        ("grpc.http2.max_ping_strikes", 0),
+    ]
+
+
+def client_options(target_name: str) -> Options:
+    """Return the arguments of a channel whose server must prove to be `target_name`."""
+    return [
+        *_both(DEFAULT_MAX_MESSAGE_BYTES),
+        ("grpc.ssl_target_name_override", target_name),
+        ("grpc.default_authority", target_name),
+        ("grpc.initial_reconnect_backoff_ms", _RECONNECT_FIRST_MS),
+        ("grpc.min_reconnect_backoff_ms", _RECONNECT_FIRST_MS),
+        ("grpc.max_reconnect_backoff_ms", _RECONNECT_MAX_MS),
+        ("grpc.enable_http_proxy", 0),
+        ("grpc.enable_retries", 0),
+    ]
+
+
+def _both(max_message_bytes: int) -> Options:
+    return [
+        ("grpc.max_send_message_length", max_message_bytes),
+        ("grpc.max_receive_message_length", max_message_bytes),
+        ("grpc.max_metadata_size", _HEADER_BYTES),
+        ("grpc.absolute_max_metadata_size", 2 * _HEADER_BYTES),
+        ("grpc.keepalive_time_ms", _PING_EVERY_MS),
+        ("grpc.keepalive_timeout_ms", _PING_TIMEOUT_MS),
+        ("grpc.keepalive_permit_without_calls", 1),
+    ]

@@ -1,0 +1,62 @@
+"""The standard gRPC health service, for the server as a whole."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc  # type: ignore[import-untyped]
+
+from podium_core.domain.errors import Code, PodiumError
+
+METHODS = frozenset({"/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"})
+_Response = health_pb2.HealthCheckResponse
+
+
+class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
+    """Says whether the server takes calls; watchers hear of every change."""
+
+    def __init__(self) -> None:
+        self._serving = False
+        self._changed = asyncio.Event()
+
+    def set_serving(self, serving: bool) -> None:  # noqa: FBT001 - a setter's one argument
+        """Change the state and wake everybody who watches."""
+        if serving != self._serving:
+            self._serving = serving
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    async def Check(  # noqa: N802 - generated name
+        self,
+        request: health_pb2.HealthCheckRequest,
+        context: Any,  # noqa: ARG002 - gRPC gives it
+    ) -> health_pb2.HealthCheckResponse:
+        """Return the state now; only the whole server (empty name) has one."""
+        _whole_server(request)
+        return self._response()
+
+    async def Watch(  # noqa: N802 - generated name
+        self,
+        request: health_pb2.HealthCheckRequest,
+        context: Any,  # noqa: ARG002 - gRPC gives it
+    ) -> AsyncGenerator[health_pb2.HealthCheckResponse, None]:
+        """Yield the state now and after every change, until the watcher leaves."""
+        _whole_server(request)
+        while True:
+            changed = self._changed
+            yield self._response()
+            await changed.wait()
+
+    def _response(self) -> health_pb2.HealthCheckResponse:
+        return _Response(status=_Response.SERVING if self._serving else _Response.NOT_SERVING)
+
+
+def add_health(health: Health, server: grpc.aio.Server) -> None:
+    """Register the health service."""
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+
+
+def _whole_server(request: health_pb2.HealthCheckRequest) -> None:
+    if request.service:
+        raise PodiumError(Code.NOT_FOUND, "only the whole server has a health: leave the service name empty")

@@ -1,0 +1,82 @@
+"""Who is calling: services know each other by the SPIFFE id in the peer's verified certificate.
+
+The TLS handshake has already checked the certificate against the one trusted CA when these functions
+run; here its URI name becomes the short service name that permissions are written in.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from podium_core.domain.errors import Code, PodiumError
+
+TRUST_DOMAIN = "podium.local"
+SERVICES = ("gateway", "conductor", "router", "audit", "cli")
+"""Every identity that Podium itself issues certificates for."""
+
+_ID_PREFIX = f"spiffe://{TRUST_DOMAIN}/"
+_NAMES_KEY = "x509_subject_alternative_name"
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files of one service: its certificate chain, its private key, and the CA that it trusts."""
+
+    cert_file: Path
+    key_file: Path
+    ca_file: Path
+
+    def read(self) -> tuple[bytes, bytes, bytes]:
+        """Return (certificate, key, CA) as PEM bytes; raise PodiumError naming what cannot be read."""
+        return (
+            _read("the TLS certificate", self.cert_file),
+            _read("the TLS key", self.key_file),
+            _read("the TLS CA certificate", self.ca_file),
+        )
+
+
+def spiffe_id(service: str) -> str:
+    """Return the URI name that the service's certificate carries."""
+    return _ID_PREFIX + service
+
+
+def dns_name(service: str) -> str:
+    """Return the DNS name that clients insist on, whatever address they dial."""
+    return f"{service}.podium.internal"
+
+
+def caller_of(context: grpc.aio.ServicerContext[Any, Any]) -> str:
+    """Return the caller's service name; raise PodiumError (UNAUTHENTICATED) without exactly one."""
+    auth: Mapping[str, Iterable[bytes]] = context.auth_context()
+    caller = _caller_from_names(tuple(auth.get(_NAMES_KEY, ())))
+    if caller is None:
+        raise PodiumError(
+            Code.UNAUTHENTICATED,
+            "connect with a client certificate that carries exactly one Podium identity",
+            reason="CALLER_UNKNOWN",
+        )
+    return caller
+
+
+@lru_cache(maxsize=256)
+def _caller_from_names(names: tuple[bytes, ...]) -> str | None:
+    uris = [name.decode("utf-8", "replace") for name in names if b"://" in name]
+    if len(uris) != 1 or not uris[0].startswith(_ID_PREFIX):
+        return None
+    service = uris[0].removeprefix(_ID_PREFIX)
+    return service if service.isascii() and service.replace("-", "").isalnum() else None
+
+
+def _read(what: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise PodiumError(
+            Code.INVALID_REQUEST,
+            f"cannot read {what} file {path}: {error.strerror}",
+            reason="FILE_UNREADABLE",
+        ) from None

@@ -1,0 +1,55 @@
+"""The life of a service process: one event loop, two signals, honest exit codes."""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from podium_core.domain.errors import PodiumError
+
+if sys.platform != "win32":
+    import uvloop
+
+_log = logging.getLogger(__name__)
+_FAILED = 1
+_INTERRUPTED = 130
+
+
+def run_service(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run `main` to its end on a fast event loop.
+
+    Exits 1 with one log line when it raises PodiumError (nothing is wrong with the program), 130 when it
+    is interrupted; any other exception is a defect and propagates.
+    """
+    factory = uvloop.new_event_loop if sys.platform != "win32" else None
+    try:
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.get_loop().set_exception_handler(_log_loop_error)
+            runner.run(main())
+    except PodiumError as error:
+        _log.error("%s", error.message, extra={"code": error.code.value, "reason": error.reason})
+        raise SystemExit(_FAILED) from None
+    except KeyboardInterrupt:
+        raise SystemExit(_INTERRUPTED) from None
+
+
+async def until_stopped() -> None:
+    """Return at the first SIGTERM or SIGINT; a second one then has its usual effect."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    for number in signals:
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        await stopped.wait()
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+def _log_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    # asyncio's own handler writes the exception's text, which may hold content.
+    error: BaseException | None = context.get("exception")
+    _log.error("an asyncio task or callback failed", exc_info=error)

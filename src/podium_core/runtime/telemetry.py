@@ -1,0 +1,145 @@
+"""Spans and metrics of a service. The OpenTelemetry SDK is used here and nowhere else.
+
+Nothing here may slow a run: spans wait in a bounded queue and are dropped when it is full, and an absent
+collector delays the shutdown by at most `SHUTDOWN_S`.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import grpc
+from opentelemetry import metrics, trace
+from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.metrics import NoOpMeterProvider
+from opentelemetry.sdk.metrics import Histogram, MeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import NoOpTracerProvider
+from prometheus_client import CollectorRegistry, start_http_server
+
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.runtime.attributes import DURATION_BUCKETS_S
+from podium_core.runtime.settings_base import ServiceSettings, parse_listen
+
+SHUTDOWN_S = 2.0
+
+_SCOPE = "podium"
+_EXPORT_TIMEOUT_S = 1.0
+_QUEUED_SPANS = 4096
+_BATCHED_SPANS = 512
+_SPAN_DELAY_MS = 1_000
+_METRIC_INTERVAL_MS = 15_000
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """What a service records with. Without collector and endpoint both do nothing at next to no cost."""
+
+    tracer: trace.Tracer
+    meter: metrics.Meter
+    _closers: tuple[Callable[[], object], ...] = ()
+
+    def shutdown(self) -> None:
+        """Send what is queued and stop; give up after `SHUTDOWN_S` seconds."""
+        threads = [threading.Thread(target=close, daemon=True) for close in self._closers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(SHUTDOWN_S / len(threads))
+
+
+def configure_telemetry(service: str, settings: ServiceSettings) -> Telemetry:
+    """Return the service's tracer and meter, exporting only where the settings say so.
+
+    Raises PodiumError when the metrics address cannot be bound or a CA file cannot be read.
+    """
+    resource = Resource({"service.name": f"podium-{service}", "service.namespace": _SCOPE})
+    tracer: trace.Tracer = NoOpTracerProvider().get_tracer(_SCOPE)
+    meter: metrics.Meter = NoOpMeterProvider().get_meter(_SCOPE)
+    closers: list[Callable[[], object]] = []
+    readers: list[MetricReader] = []
+    if settings.metrics_listen:
+        registry = CollectorRegistry()
+        readers.append(PrometheusMetricReader(registry=registry))
+        closers.append(_serve_metrics(settings.metrics_listen, registry))
+    if settings.otlp_endpoint:
+        credentials = _collector_credentials(settings)
+        spans = _tracer_provider(resource, settings, credentials)
+        tracer = spans.get_tracer(_SCOPE)
+        closers.append(spans.shutdown)
+        readers.append(_metric_reader(settings, credentials))
+    if readers:
+        provider = MeterProvider(
+            metric_readers=readers, resource=resource, views=_views(), shutdown_on_exit=False
+        )
+        meter = provider.get_meter(_SCOPE)
+        closers.append(provider.shutdown)
+    return Telemetry(tracer, meter, tuple(closers))
+
+
+def _tracer_provider(
+    resource: Resource, settings: ServiceSettings, credentials: grpc.ChannelCredentials | None
+) -> TracerProvider:
+    exporter = OTLPSpanExporter(
+        endpoint=settings.otlp_endpoint,
+        insecure=credentials is None,
+        credentials=credentials,
+        timeout=_EXPORT_TIMEOUT_S,
+    )
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider.add_span_processor(
+        BatchSpanProcessor(
+            exporter,
+            max_queue_size=_QUEUED_SPANS,
+            schedule_delay_millis=_SPAN_DELAY_MS,
+            max_export_batch_size=_BATCHED_SPANS,
+        )
+    )
+    return provider
+
+
+def _metric_reader(settings: ServiceSettings, credentials: grpc.ChannelCredentials | None) -> MetricReader:
+    exporter = OTLPMetricExporter(
+        endpoint=settings.otlp_endpoint,
+        insecure=credentials is None,
+        credentials=credentials,
+        timeout=_EXPORT_TIMEOUT_S,
+    )
+    return PeriodicExportingMetricReader(exporter, export_interval_millis=_METRIC_INTERVAL_MS)
+
+
+def _collector_credentials(settings: ServiceSettings) -> grpc.ChannelCredentials | None:
+    if settings.otlp_endpoint.startswith("http://"):
+        return None
+    certificate, key, ca = settings.collector_tls.read()
+    return grpc.ssl_channel_credentials(ca, key, certificate)
+
+
+def _serve_metrics(listen: str, registry: CollectorRegistry) -> Callable[[], object]:
+    host, port = parse_listen(listen)
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        raise PodiumError(
+            Code.INVALID_REQUEST,
+            f"cannot serve metrics on {listen}: {error.strerror}",
+            reason="CANNOT_LISTEN",
+        ) from None
+
+    def close() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join(SHUTDOWN_S)
+
+    return close
+
+
+def _views() -> list[View]:
+    buckets = ExplicitBucketHistogramAggregation(DURATION_BUCKETS_S)
+    return [View(instrument_type=Histogram, instrument_unit="s", aggregation=buckets)]
