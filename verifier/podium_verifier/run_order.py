@@ -1,0 +1,142 @@
+"""The story the leaves tell: complete, in order, and each attempt permitted by an earlier decision.
+
+Leaves that are part of the run carry `run_seq` 0, 1, 2…; later facts about it (late ends, reads) carry
+null. Missing leaves show as gaps, a missing end as a missing seal or a wrong count.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from podium_verifier.export_format import Header
+from podium_verifier.faults import ExitCode, fail
+from podium_verifier.leaf_format import Leaf
+
+_OUTSIDE_RUN = frozenset({"attempt_late", "read"})
+_MAYBE_OUTSIDE_RUN = _OUTSIDE_RUN | {"note"}
+_NEEDS_PLAN = frozenset({"step", "repair", "continuation"})
+
+
+def check_run(header: Header, leaves: Sequence[Leaf]) -> None:
+    """Check the whole run; raise FaultError at the first leaf that breaks a rule."""
+    _check_names(header, leaves)
+    run = _check_sequence(leaves)
+    _check_attempts(run)
+    _check_seal(run, leaves)
+
+
+def _check_names(header: Header, leaves: Sequence[Leaf]) -> None:
+    tenant_seq = -1
+    for leaf in leaves:
+        if leaf.run_id != header.run_id:
+            _fail(leaf, f"belongs to the run {leaf.run_id!r}, the header says {header.run_id!r}")
+        if leaf.tenant_id != header.tenant_id:
+            _fail(leaf, f"belongs to the tenant {leaf.tenant_id!r}, the header says {header.tenant_id!r}")
+        if leaf.tenant_seq <= tenant_seq:
+            _fail(leaf, "its number within the tenant does not rise")
+        tenant_seq = leaf.tenant_seq
+
+
+def _check_sequence(leaves: Sequence[Leaf]) -> list[Leaf]:
+    """Return the leaves that are part of the run, after checking that none is missing."""
+    run: list[Leaf] = []
+    for leaf in leaves:
+        if leaf.run_seq is None:
+            if leaf.type not in _MAYBE_OUTSIDE_RUN:
+                _fail(leaf, f"a record of type {leaf.type} must have a number within the run")
+            continue
+        if leaf.type in _OUTSIDE_RUN:
+            _fail(leaf, f"a record of type {leaf.type} has no number within the run")
+        if leaf.run_seq != len(run):
+            _fail(leaf, f"record {len(run)} of the run is missing or out of order: this is {leaf.run_seq}")
+        if (leaf.type == "opened") != (leaf.run_seq == 0):
+            _fail(leaf, f"a run begins with one opened record; record {leaf.run_seq} is {leaf.type}")
+        if run and run[-1].type == "sealed":
+            _fail(leaf, "stands after the seal")
+        run.append(leaf)
+    if not run:
+        _fail(leaves[0], "the run's own records are missing")
+    if run[-1].type != "sealed":
+        _fail(run[-1], f"the seal is missing: record {len(run) - 1}, {run[-1].type}, is the last one here")
+    return run
+
+
+def _check_attempts(run: Sequence[Leaf]) -> None:
+    opened = run[0].facts
+    allowed = {verdict["worker_id"] for verdict in opened["verdicts"] if verdict["allowed"]}
+    if opened["has_plan"] and run[1].type != "plan":
+        _fail(run[1], "the plan is missing: the opening says that it follows")
+    plans: dict[int, Sequence[Mapping[str, Any]]] = {}
+    begun: set[str] = set()
+    for leaf in run:
+        if leaf.type == "plan":
+            plans[leaf.facts["round"]] = leaf.facts["steps"]
+        elif leaf.type == "attempt_begun":
+            _check_begin(leaf, allowed, plans)
+            if leaf.facts["attempt_id"] in begun:
+                _fail(leaf, f"the attempt {leaf.facts['attempt_id']!r} begins twice")
+            begun.add(leaf.facts["attempt_id"])
+
+
+def _check_begin(leaf: Leaf, allowed: set[str], plans: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
+    facts = leaf.facts
+    worker = facts["worker_id"]
+    if worker not in allowed:
+        _fail(leaf, f"no verdict allows the worker {worker!r}")
+    if facts["kind"] not in _NEEDS_PLAN:
+        return
+    steps = plans.get(facts["round"])
+    if steps is None:
+        _fail(leaf, f"the attempt begins before the plan of round {facts['round']}")
+    if facts["step_index"] >= len(steps):
+        _fail(leaf, f"the plan has no step {facts['step_index']}")
+    step = steps[facts["step_index"]]
+    if worker not in (step["worker_id"], step["fallback_worker_id"]):
+        _fail(leaf, f"the plan does not give step {facts['step_index']} to the worker {worker!r}")
+    sees_more = facts["sees_previous_round"] and not step["sees_previous_round"]
+    if sees_more or not set(facts["seen_steps"]) <= set(step["access"]):
+        _fail(leaf, f"step {facts['step_index']} sees more than its plan allows")
+
+
+def _check_seal(run: Sequence[Leaf], leaves: Sequence[Leaf]) -> None:
+    seal = run[-1]
+    begun = {leaf.facts["attempt_id"]: leaf for leaf in run if leaf.type == "attempt_begun"}
+    unknown = seal.facts["unknown_attempts"]
+    ended = _ended(run, begun)
+    if seal.facts["record_count"] != len(run):
+        _fail(seal, f"the seal counts {seal.facts['record_count']} records, {len(run)} are here")
+    if seal.facts["attempt_count"] != len(begun):
+        _fail(seal, f"the seal counts {seal.facts['attempt_count']} attempts, {len(begun)} are here")
+    if len(set(unknown)) != len(unknown) or not set(unknown) <= begun.keys() - ended.keys():
+        _fail(seal, "the seal names attempts as unknown that never began or have ended")
+    for attempt_id, leaf in begun.items():
+        if attempt_id not in ended and attempt_id not in unknown:
+            _fail(leaf, f"the attempt {attempt_id!r} neither ends nor is named unknown by the seal")
+    cost = sum(leaf.facts["cost_usd_micros"] for leaf in ended.values())
+    cost += sum(begun[attempt_id].facts["max_cost_usd_micros"] for attempt_id in unknown)
+    if cost != seal.facts["cost_usd_micros"]:
+        _fail(
+            seal, f"the seal says {seal.facts['cost_usd_micros']} millionths of a dollar, its attempts {cost}"
+        )
+    for leaf in leaves:
+        if leaf.type == "attempt_late" and leaf.facts["attempt_id"] not in unknown:
+            _fail(
+                leaf, f"the late attempt {leaf.facts['attempt_id']!r} is not one that the seal calls unknown"
+            )
+
+
+def _ended(run: Sequence[Leaf], begun: Mapping[str, Leaf]) -> dict[str, Leaf]:
+    ended: dict[str, Leaf] = {}
+    for leaf in run:
+        if leaf.type != "attempt_ended":
+            continue
+        attempt_id = leaf.facts["attempt_id"]
+        if attempt_id not in begun or begun[attempt_id].index > leaf.index:
+            _fail(leaf, f"the attempt {attempt_id!r} ends without having begun")
+        if attempt_id in ended:
+            _fail(leaf, f"the attempt {attempt_id!r} ends twice")
+        ended[attempt_id] = leaf
+    return ended
+
+
+def _fail(leaf: Leaf, message: str) -> NoReturn:
+    fail(ExitCode.ORDER, message, line=leaf.line, leaf_index=leaf.index)

@@ -1,0 +1,107 @@
+"""What a verified export says, in words a person can check against their own knowledge of the run."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from podium_verifier.faults import printable
+from podium_verifier.leaf_format import Leaf
+from podium_verifier.verify import Verified
+
+_MICROS = 1_000_000
+
+
+def render(verified: Verified) -> str:
+    """Return the summary of a verified export, lines ended by newlines."""
+    return "".join(f"{printable(line)}\n" for line in _lines(verified))
+
+
+def usd(micros: int) -> str:
+    """Return a cost in dollars, exact to the millionth."""
+    return f"${micros // _MICROS}.{micros % _MICROS:06d}"
+
+
+def _lines(verified: Verified) -> Iterator[str]:
+    (opened,) = verified.of_type("opened")
+    (seal,) = verified.of_type("sealed")
+    yield f"VERIFIED  run {verified.header.run_id}"
+    yield f"  tenant     {verified.header.tenant_id}"
+    yield f"  asked by   {opened.facts['principal_id']} at {_time(opened.time_us)}"
+    yield f"  asked for  model {opened.facts['requested_model']} ({opened.facts['kind']})"
+    yield from _verdicts(opened.facts["verdicts"])
+    for plan in verified.of_type("plan"):
+        yield from _plan(plan.facts)
+    yield from _attempts(verified)
+    reason = f" ({seal.facts['error_reason']})" if seal.facts["error_reason"] else ""
+    yield f"  outcome    {seal.facts['outcome']}{reason} at {_time(seal.time_us)}"
+    yield f"  cost       {usd(seal.facts['cost_usd_micros'])} for {seal.facts['attempt_count']} attempts"
+    yield from _proofs(verified)
+
+
+def _verdicts(verdicts: list[Mapping[str, Any]]) -> Iterator[str]:
+    allowed = [verdict["worker_id"] for verdict in verdicts if verdict["allowed"]]
+    yield f"  verdicts   {len(allowed)} of {len(verdicts)} workers allowed: {', '.join(allowed) or 'none'}"
+    for verdict in verdicts:
+        if not verdict["allowed"]:
+            yield f"             {verdict['worker_id']} refused by rule {verdict['rule_id']}"
+
+
+def _plan(facts: Mapping[str, Any]) -> Iterator[str]:
+    why = f", because {facts['fallback_reason']}" if facts["fallback_reason"] else ""
+    yield f"  plan       source {facts['source']}{why}, round {facts['round']}, {len(facts['steps'])} steps"
+    for index, step in enumerate(facts["steps"]):
+        sees = [f"step {seen}" for seen in step["access"]]
+        if step["sees_previous_round"]:
+            sees.append("the previous round's answer")
+        spare = f", else {step['fallback_worker_id']}" if step["fallback_worker_id"] else ""
+        yield f"    step {index}   {step['worker_id']}{spare}, sees {', '.join(sees) or 'only the question'}"
+
+
+def _attempts(verified: Verified) -> Iterator[str]:
+    ends = {leaf.facts["attempt_id"]: leaf for leaf in verified.of_type("attempt_ended", "attempt_late")}
+    for begun in verified.of_type("attempt_begun"):
+        facts = begun.facts
+        yield (
+            f"  attempt    {facts['kind']} {facts['step_index']} by {facts['worker_id']}"
+            f" ({facts['provider']} {facts['provider_model']} at {facts['endpoint_host']}),"
+            f" {_ending(ends.get(facts['attempt_id']), facts)}, permitted by leaf {begun.index}"
+        )
+
+
+def _ending(end: Leaf | None, begun: Mapping[str, Any]) -> str:
+    if end is None:
+        return f"end unknown, charged at most {usd(begun['max_cost_usd_micros'])}"
+    usage = end.facts["usage"]
+    late = "late, " if end.type == "attempt_late" else ""
+    return (
+        f"{late}{end.facts['outcome']}, {usage['input_tokens']} tokens in and {usage['output_tokens']} out"
+        f" ({usage['source']}), {usd(end.facts['cost_usd_micros'])}"
+    )
+
+
+def _proofs(verified: Verified) -> Iterator[str]:
+    checkpoint = verified.checkpoint
+    yield "Proven:"
+    yield (
+        f"  - each of the {len(verified.leaves)} records stands unchanged in the log {checkpoint.origin}"
+        f" of {checkpoint.size} leaves that its key signed"
+    )
+    yield "  - no record of the run is missing between its opening and its seal"
+    yield "  - every attempt was recorded after the verdicts and the plan that permit it"
+    if verified.header.with_content:
+        contents = sum(len(leaf.contents) for leaf in verified.leaves)
+        bodies = len(verified.of_type("attempt_begun"))
+        yield f"  - {contents} content parts and {bodies} sent bodies are the very bytes committed to"
+    yield "Not proven:"
+    if not verified.key_is_pinned:
+        yield "  - who signed: the log key came from the export itself; compare it, or pin it with --key"
+    if not verified.header.with_content:
+        yield "  - the content: this export holds none, so no commitment was opened"
+    yield "  - that the log never showed others another history: compare its checkpoints with theirs"
+    yield "  - what the providers did with what they were sent"
+    yield f"Log key: {verified.key.text}"
+
+
+def _time(time_us: int) -> str:
+    seconds, micros = divmod(time_us, _MICROS)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{micros // 1000:03d} UTC"
