@@ -1,0 +1,211 @@
+"""`pool.yaml`: the workers, where they are reached, what they cost and what is known of them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+
+from podium_core.config.money import UsdMicros, to_millionths
+from podium_core.config.yaml_file import Document, Ident, ListOf, Section, read_document
+from podium_core.domain.pool import Card, Pool, Skill, Worker
+from podium_core.domain.usage import Price
+
+_MILLION = 1_000_000
+_MAX_TOKENS = 100_000_000
+_MAX_CONCURRENCY = 10_000
+_MAX_TIMEOUT_S = 3_600
+_DEFAULT_TIMEOUT_S = 120.0
+_DEFAULT_CONCURRENCY = 64
+_DEFAULT_OUTPUT_TOKENS = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReference:
+    """Where a provider key is: in an environment variable, or in a file. Exactly one is set.
+
+    A relative path in `pool.yaml` counts from the directory of that file.
+    """
+
+    env: str | None = None
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEntry:
+    """A worker together with how the router reaches it. `base_url` has no trailing slash."""
+
+    worker: Worker
+    base_url: str
+    key: KeyReference | None
+    timeout_s: float
+
+    @property
+    def provider(self) -> str:
+        """The protocol family, such as `openai-compatible`."""
+        return self.worker.provider
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFile:
+    """All workers of one version of the file, in its order."""
+
+    entries: tuple[WorkerEntry, ...]
+    pool: Pool
+
+
+def load_pool(path: Path) -> PoolFile:
+    """Return what `pool.yaml` says; raise PodiumError (INVALID_REQUEST) naming line and mistake."""
+    document = read_document(path, _PoolSection)
+    _refuse_duplicates(document)
+    sections = document.content.workers
+    entries = tuple(_entry(section, path.parent) for section in sections)
+    pool = Pool(
+        tuple(entry.worker for entry in entries),
+        pool_digest=_pool_digest(sections),
+        price_digest=_price_digest(sections),
+    )
+    return PoolFile(entries, pool)
+
+
+def _check_url(url: str) -> str:
+    parts = urlsplit(url)
+    has_extras = parts.username is not None or parts.query or parts.fragment
+    if parts.scheme not in ("http", "https") or not parts.hostname or has_extras:
+        raise ValueError("must look like https://host/v1, without user, query or fragment")
+    _ = parts.port  # raises ValueError when it is none
+    return url.rstrip("/")
+
+
+def _check_share(value: int) -> int:
+    if value > _MILLION:
+        raise ValueError("must be a share between 0 and 1")
+    return value
+
+
+Tokens = Annotated[int, Field(ge=0, le=_MAX_TOKENS)]
+SharePpm = Annotated[int, BeforeValidator(to_millionths), AfterValidator(_check_share)]
+
+
+class _KeySection(Section):
+    env: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")] | None = None
+    file: Annotated[str, StringConstraints(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.env is None) == (self.file is None):
+            raise ValueError("give either env (a variable's name) or file (a path), and never the key itself")
+        return self
+
+
+class _PriceSection(Section):
+    input_usd_per_mtok: UsdMicros
+    output_usd_per_mtok: UsdMicros
+
+
+class _LimitsSection(Section):
+    max_concurrency: Annotated[int, Field(ge=1, le=_MAX_CONCURRENCY)] = _DEFAULT_CONCURRENCY
+    timeout_s: Annotated[float, Field(gt=0, le=_MAX_TIMEOUT_S, allow_inf_nan=False)] = _DEFAULT_TIMEOUT_S
+    context_tokens: Tokens = 0
+    max_output_tokens: Annotated[int, Field(ge=1, le=_MAX_TOKENS)] = _DEFAULT_OUTPUT_TOKENS
+
+
+class _SkillSection(Section):
+    name: Ident
+    accuracy: SharePpm
+    n: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    measured_on: date
+
+
+class _CardSection(Section):
+    output_tokens_per_second: Annotated[int, Field(ge=0, le=_MILLION)] = 0
+    skills: ListOf[_SkillSection] = ()
+
+
+class _WorkerSection(Section):
+    id: Ident
+    provider: Literal["openai-compatible"]
+    model: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+    base_url: Annotated[str, AfterValidator(_check_url)]
+    key: _KeySection | None = None
+    region: Annotated[str, StringConstraints(max_length=64)] = ""
+    demo: bool = False
+    price: _PriceSection | None = None
+    limits: _LimitsSection = _LimitsSection()
+    modalities: Annotated[tuple[Literal["text", "image"], ...], Field(min_length=1)] = ("text",)
+    features: ListOf[Literal["tools", "json_schema", "logprobs"]] = ()
+    card: _CardSection = _CardSection()
+
+
+class _PoolSection(Section):
+    workers: Annotated[tuple[_WorkerSection, ...], Field(min_length=1)]
+
+
+def _entry(section: _WorkerSection, directory: Path) -> WorkerEntry:
+    price = section.price
+    worker = Worker(
+        worker_id=section.id,
+        provider=section.provider,
+        provider_model=section.model,
+        card=_card(section),
+        price=None if price is None else Price(price.input_usd_per_mtok, price.output_usd_per_mtok),
+        region=section.region,
+        is_demo=section.demo,
+        max_concurrency=section.limits.max_concurrency,
+    )
+    return WorkerEntry(worker, section.base_url, _key(section.key, directory), section.limits.timeout_s)
+
+
+def _card(section: _WorkerSection) -> Card:
+    return Card(
+        skills=tuple(
+            Skill(skill.name, skill.accuracy, skill.n, skill.measured_on.isoformat())
+            for skill in section.card.skills
+        ),
+        context_tokens=section.limits.context_tokens,
+        max_output_tokens=section.limits.max_output_tokens,
+        output_tokens_per_second=section.card.output_tokens_per_second,
+        modalities=frozenset(section.modalities),
+        features=frozenset(section.features),
+    )
+
+
+def _key(section: _KeySection | None, directory: Path) -> KeyReference | None:
+    if section is None:
+        return None
+    return KeyReference(section.env, None if section.file is None else directory / section.file)
+
+
+def _pool_digest(sections: Sequence[_WorkerSection]) -> str:
+    """Everything that a plan or a dispatch depends on. Keys rotate and prices change without a new plan."""
+    return _digest([section.model_dump(mode="json", exclude={"key", "price"}) for section in sections])
+
+
+def _price_digest(sections: Sequence[_WorkerSection]) -> str:
+    return _digest([section.model_dump(mode="json", include={"id", "price"}) for section in sections])
+
+
+def _digest(workers: list[dict[str, object]]) -> str:
+    ordered = sorted(workers, key=lambda worker: str(worker["id"]))
+    return sha256(json.dumps(ordered, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _refuse_duplicates(document: Document[_PoolSection]) -> None:
+    worker_ids: set[str] = set()
+    for index, worker in enumerate(document.content.workers):
+        place = ("workers", index)
+        if worker.id in worker_ids:
+            raise document.error((*place, "id"), f"there are two workers {worker.id!r}")
+        worker_ids.add(worker.id)
+        names: set[str] = set()
+        for number, skill in enumerate(worker.card.skills):
+            if skill.name in names:
+                raise document.error(
+                    (*place, "card", "skills", number, "name"), f"there are two skills {skill.name!r}"
+                )
+            names.add(skill.name)

@@ -1,0 +1,206 @@
+"""`tenants.yaml`: who may call, with which keys, roles, workers, limits and budget."""
+
+import hmac
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from podium_core.config.money import UsdMicros
+from podium_core.config.yaml_file import Document, Ident, ListOf, Section, read_document
+from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.run import Caps
+
+CLIENT = "client"
+"""Role: call the gateway and read own runs."""
+AUDITOR = "auditor"
+"""Role: read and export every run of the tenant."""
+
+_NANOS = 1_000_000_000
+_MAX_ROUNDS = 8
+_SECRET_BYTES = 32
+_TOKEN = re.compile(r"podium_([A-Za-z0-9][A-Za-z0-9._-]{0,63})_[A-Za-z0-9_-]{43}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_NOBODYS_DIGEST = sha256(secrets.token_bytes(_SECRET_BYTES)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One API key, known by its hash. It is refused from `expires_ns` (since the Unix epoch) on; None: never."""
+
+    key_id: str
+    sha256: str
+    roles: frozenset[str]
+    expires_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One organisation or team: what it may use and spend.
+
+    `only_workers` None means any worker. The budget is money per calendar month, UTC; None: not limited.
+    """
+
+    tenant_id: str
+    caps: Caps = Caps()
+    budget_usd_micros: int | None = None
+    only_workers: frozenset[str] | None = None
+    excluded_workers: frozenset[str] = frozenset()
+    keys: tuple[Key, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who is calling: one key of one tenant, and what it may do."""
+
+    tenant: Tenant
+    key_id: str
+    roles: frozenset[str]
+
+
+class Tenants:
+    """All tenants of one version of the file."""
+
+    def __init__(self, tenants: tuple[Tenant, ...]) -> None:
+        self.tenants = tenants
+        self._keys: Mapping[str, tuple[Tenant, Key]] = {
+            key.key_id: (tenant, key) for tenant in tenants for key in tenant.keys
+        }
+
+    def authenticate(self, token: str, now_ns: int) -> Principal | None:
+        """Return whose `token` this is, or None when it is nobody's or has expired.
+
+        A known and an unknown key id take the same path, so the time taken tells them not apart.
+        """
+        match = _TOKEN.fullmatch(token)
+        if match is None:
+            return None
+        tenant, key = self._keys.get(match[1], (None, None))
+        expected = key.sha256 if key is not None else _NOBODYS_DIGEST
+        is_equal = hmac.compare_digest(sha256(token.encode()).hexdigest(), expected)
+        if tenant is None or key is None or not is_equal:
+            return None
+        if key.expires_ns is not None and now_ns >= key.expires_ns:
+            return None
+        return Principal(tenant, key.key_id, key.roles)
+
+
+def new_key(key_id: str) -> tuple[str, str]:
+    """Return a new token for `key_id`, to be shown once, and the SHA-256 that the file keeps.
+
+    Raises ValueError when `key_id` is not 1 to 64 letters, digits, dots, dashes and underscores.
+    """
+    token = f"podium_{key_id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
+    if not _TOKEN.fullmatch(token):
+        raise ValueError("a key id is 1 to 64 letters, digits, dots, dashes and underscores")
+    return token, sha256(token.encode()).hexdigest()
+
+
+def load_tenants(path: Path) -> Tenants:
+    """Return what `tenants.yaml` says; raise PodiumError (INVALID_REQUEST) naming line and mistake."""
+    document = read_document(path, _TenantsFile)
+    _refuse_duplicates(document)
+    return Tenants(tuple(_tenant(section) for section in document.content.tenants))
+
+
+def _check_only(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if names == ():
+        raise ValueError("an empty list would allow no worker; leave the field out to allow all")
+    return names
+
+
+def _check_digest(value: str) -> str:
+    if not _DIGEST.fullmatch(value):
+        raise ValueError("must be the key's SHA-256 in 64 hex digits, and never the key itself")
+    return value
+
+
+Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+
+class _WorkersSection(Section):
+    only: Annotated[tuple[Ident, ...] | None, AfterValidator(_check_only)] = None
+    excluded: ListOf[Ident] = Field(default=(), alias="except")
+
+
+class _CapsSection(Section):
+    max_steps: Annotated[int, Field(ge=1, le=MAX_STEPS)] = MAX_STEPS
+    max_calls: Count | None = None
+    max_tokens: Count | None = None
+    max_usd: UsdMicros | None = None
+    max_seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
+    max_rounds: Annotated[int, Field(ge=1, le=_MAX_ROUNDS)] = 1
+
+
+class _KeySection(Section):
+    id: Ident
+    sha256: Annotated[str, AfterValidator(_check_digest)]
+    roles: Annotated[tuple[Literal["client", "auditor"], ...], Field(min_length=1)]
+    expires: date | None = None
+
+
+class _TenantSection(Section):
+    id: Ident
+    budget_usd_per_month: UsdMicros | None = None
+    workers: _WorkersSection | None = None
+    caps: _CapsSection | None = None
+    keys: ListOf[_KeySection] = ()
+
+
+class _TenantsFile(Section):
+    tenants: Annotated[tuple[_TenantSection, ...], Field(min_length=1)]
+
+
+def _tenant(section: _TenantSection) -> Tenant:
+    workers = section.workers or _WorkersSection()
+    return Tenant(
+        tenant_id=section.id,
+        caps=_caps(section.caps or _CapsSection()),
+        budget_usd_micros=section.budget_usd_per_month,
+        only_workers=None if workers.only is None else frozenset(workers.only),
+        excluded_workers=frozenset(workers.excluded),
+        keys=tuple(_key(key) for key in section.keys),
+    )
+
+
+def _caps(section: _CapsSection) -> Caps:
+    return replace(
+        Caps(),
+        max_steps=section.max_steps,
+        max_calls=section.max_calls,
+        max_tokens=section.max_tokens,
+        max_cost_usd_micros=section.max_usd,
+        max_duration_s=section.max_seconds,
+        max_rounds=section.max_rounds,
+    )
+
+
+def _key(section: _KeySection) -> Key:
+    expires_ns = None
+    if section.expires is not None:
+        midnight = datetime.combine(section.expires, time(), UTC)
+        expires_ns = int(midnight.timestamp()) * _NANOS
+    return Key(section.id, section.sha256, frozenset(section.roles), expires_ns)
+
+
+def _refuse_duplicates(document: Document[_TenantsFile]) -> None:
+    tenant_ids: set[str] = set()
+    key_ids: set[str] = set()
+    for index, tenant in enumerate(document.content.tenants):
+        place = ("tenants", index)
+        if tenant.id in tenant_ids:
+            raise document.error((*place, "id"), f"there are two tenants {tenant.id!r}")
+        tenant_ids.add(tenant.id)
+        for number, key in enumerate(tenant.keys):
+            if key.id in key_ids:
+                raise document.error(
+                    (*place, "keys", number, "id"),
+                    f"there are two keys {key.id!r}; ids are unique in the file",
+                )
+            key_ids.add(key.id)

@@ -1,0 +1,77 @@
+"""A file that may change while the service runs: the last good version stays in force."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from podium_core.domain.errors import PodiumError
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+_INTERVAL_S = 2.0
+
+
+class Watched(Generic[T]):
+    """The value that `load` makes of `path`, read again when the file changes.
+
+    The first load happens at once and raises PodiumError; a later bad file is logged with what is wrong
+    and changes nothing. `on_change` hears of each new value.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        load: Callable[[Path], T],
+        *,
+        interval_s: float = _INTERVAL_S,
+        on_change: Callable[[T], None] | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._path = path
+        self._load = load
+        self._interval_s = interval_s
+        self._on_change = on_change
+        self._sleep = sleep
+        # The stamp is taken before the content: a change in between is seen as a change later.
+        self._stamp = _stamp(path)
+        self._current = load(path)
+
+    @property
+    def current(self) -> T:
+        """The newest good value."""
+        return self._current
+
+    async def watch(self) -> None:
+        """Look at the file every `interval_s` seconds until cancelled."""
+        while True:
+            await self._sleep(self._interval_s)
+            self.refresh()
+
+    def refresh(self) -> bool:
+        """Look at the file now; say whether a new good value was taken."""
+        stamp = _stamp(self._path)
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        try:
+            value = self._load(self._path)
+        except PodiumError as error:
+            _log.error("kept the last good version: %s", error.message, extra={"file": self._path.name})
+            return False
+        self._current = value
+        _log.info("read a new version", extra={"file": self._path.name})
+        if self._on_change is not None:
+            self._on_change(value)
+        return True
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes with the file: also its inode, since mounted files are replaced by renaming."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
