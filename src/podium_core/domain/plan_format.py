@@ -48,9 +48,12 @@ class PlanFormatError(PodiumError):
 def render_plan(model_ids: Sequence[int], subtasks: Sequence[str], access: Sequence[Access]) -> str:
     """Return the three lists as text. `model_ids` are ordinals in the pool as listed in the prompt."""
     lists = [["all"] if entry.previous_round else list(entry.steps) for entry in access]
+    texts = json.dumps(list(subtasks), ensure_ascii=False)
+    # The parser leaves \b and \f alone, since models write \beta and \frac unescaped.
+    texts = re.sub(r"\\(\\|b|f)", lambda m: {"b": "\\u0008", "f": "\\u000c"}.get(m[1], m[0]), texts)
     return (
         f"model_id = {json.dumps(list(model_ids))}\n"
-        f"subtasks = {json.dumps(list(subtasks), ensure_ascii=False)}\n"
+        f"subtasks = {texts}\n"
         f"access_list = {json.dumps(lists)}"
     )
 

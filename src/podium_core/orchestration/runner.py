@@ -5,6 +5,7 @@ The same runner serves (gateway, over gRPC), trains (simulated or live workers) 
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -132,8 +133,9 @@ class Runner:
         context.ledger.spend_tokens(reply.usage)
         try:
             yield Planned(request.run_id, reply, verdicts)
-            async for event in self._rounds(progress, request, workers, verdicts):
-                yield event
+            async with aclosing(self._rounds(progress, request, workers, verdicts)) as events:
+                async for event in events:
+                    yield event
         except PodiumError as error:
             progress.error, progress.outcome = error, RunOutcome.FAILED
         except (asyncio.CancelledError, GeneratorExit):
@@ -297,10 +299,11 @@ class Runner:
         while reply is not None and reply.plan.steps:
             previous = progress.answer.text if progress.answer else ""
             current = Round(progress.context, reply.plan, previous, live=live)
-            async for event in current.events():
-                if isinstance(event, StepEnded):
-                    progress.steps.append(event.result)
-                yield event
+            async with aclosing(current.events()) as events:
+                async for event in events:
+                    if isinstance(event, StepEnded):
+                        progress.steps.append(event.result)
+                    yield event
             self._conclude(progress, current)
             if progress.error is not None or reply.plan.round + 1 >= request.caps.max_rounds:
                 break
