@@ -1,4 +1,4 @@
-"""Verdicts: which workers a run may use, and the rule that decided each."""
+"""Who may use which workers: filters, and the verdicts with the rule that decided each."""
 
 from dataclasses import dataclass
 
@@ -12,3 +12,11 @@ class Verdict:
     worker_id: str
     allowed: bool
     rule_id: str = ALLOW_RULE_ID
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFilter:
+    """Which workers somebody wants: `only` these (None: any) and none of `excluded`."""
+
+    only: frozenset[str] | None = None
+    excluded: frozenset[str] = frozenset()

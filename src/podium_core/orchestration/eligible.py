@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podium_core.domain.errors import Code, PodiumError, invalid
-from podium_core.domain.policy import Verdict
+from podium_core.domain.policy import Verdict, WorkerFilter
 from podium_core.domain.pool import Health, Pool, Worker
 from podium_core.domain.run import Question
 
@@ -17,14 +17,6 @@ _FEATURE_OF_PARAMETER = {
     "logprobs": "logprobs",
     "top_logprobs": "logprobs",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerFilter:
-    """Which workers somebody wants: `only` these (None: any) and none of `excluded`."""
-
-    only: frozenset[str] | None = None
-    excluded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,13 @@ from typing import Any, TypeVar
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import IdFactory
-from podium_core.domain.policy import Verdict
+from podium_core.domain.policy import Verdict, WorkerFilter
 from podium_core.domain.pool import Pool, Worker
 from podium_core.domain.run import Caps, Question, RunKind, RunOutcome
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.context import RunContext
 from podium_core.orchestration.eligible import (
     Demands,
-    WorkerFilter,
     demanded_features,
     eligible_workers,
     judge,
@@ -52,8 +51,6 @@ from podium_core.orchestration.ports import (
 )
 
 T = TypeVar("T")
-
-__all__ = ["RunRequest", "Runner", "RunnerLimits", "WorkerFilter"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from tests.fakes.worker import FakeWorkers, Reply
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
+from podium_core.domain.policy import WorkerFilter
 from podium_core.domain.pool import Health, Pool
 from podium_core.domain.run import Caps, RunKind, RunOutcome
 from podium_core.domain.usage import Usage, UsageSource
@@ -28,7 +29,7 @@ from podium_core.orchestration.events import (
 )
 from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.ports import StepCall
-from podium_core.orchestration.runner import Runner, RunRequest, WorkerFilter
+from podium_core.orchestration.runner import Runner, RunRequest
 
 LIMITS = RunnerLimits(
     retry_base_s=0.001, retry_max_s=0.05, step_timeout_s=5, plan_timeout_s=5, seal_timeout_s=1
