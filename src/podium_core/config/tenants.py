@@ -32,7 +32,7 @@ _NOBODYS_DIGEST = sha256(secrets.token_bytes(_SECRET_BYTES)).hexdigest()
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One API key, known by its hash. It is refused from `expires_ns` (since the Unix epoch) on; None: never."""
+    """One API key, known by its hash and refused from `expires_ns` (since the Unix epoch) on; None: never."""
 
     key_id: str
     sha256: str

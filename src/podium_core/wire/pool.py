@@ -1,0 +1,144 @@
+"""Workers on the wire: whole, as the router lists them, and as the cards that the conductor is shown."""
+
+from collections.abc import Iterable
+
+from podium.conductor.v1 import conductor_service_pb2
+from podium.router.v1 import router_service_pb2
+from podium_core.domain.errors import invalid
+from podium_core.domain.pool import Card, Health, Pool, Skill, Worker
+from podium_core.domain.usage import Price
+from podium_core.wire.enums import EnumTable
+
+WORKER_HEALTH = EnumTable(Health, router_service_pb2.WorkerHealth, "WORKER_HEALTH")
+
+
+def pool_to_proto(pool: Pool) -> router_service_pb2.ListWorkersResponse:
+    """Return `pool` as the router's answer."""
+    return router_service_pb2.ListWorkersResponse(
+        workers=[worker_to_proto(worker) for worker in pool.workers],
+        pool_digest=pool.pool_digest,
+        price_digest=pool.price_digest,
+    )
+
+
+def pool_from_proto(message: router_service_pb2.ListWorkersResponse) -> Pool:
+    """Return the pool in `message`; raise PodiumError (INVALID_REQUEST) when it is not well formed."""
+    if not message.pool_digest or not message.price_digest:
+        raise invalid("a pool needs its digests", param="pool_digest")
+    workers = tuple(worker_from_proto(worker) for worker in message.workers)
+    try:
+        return Pool(workers, message.pool_digest, message.price_digest)
+    except ValueError as error:  # the domain's own words
+        raise invalid(f"pool: {error}", param="workers") from None
+
+
+def worker_to_proto(worker: Worker) -> router_service_pb2.Worker:
+    """Return `worker` as a message."""
+    card, price = worker.card, worker.price
+    return router_service_pb2.Worker(
+        worker_id=worker.worker_id,
+        provider_model=worker.provider_model,
+        provider=worker.provider,
+        region=worker.region,
+        is_demo=worker.is_demo,
+        health=WORKER_HEALTH.to_proto(worker.health),
+        has_price=price is not None,
+        input_usd_micros_per_mtok=price.input_usd_micros_per_mtok if price else 0,
+        output_usd_micros_per_mtok=price.output_usd_micros_per_mtok if price else 0,
+        context_tokens=card.context_tokens,
+        max_output_tokens=card.max_output_tokens,
+        modalities=sorted(card.modalities),
+        features=sorted(card.features),
+        skills=[
+            router_service_pb2.CardSkill(
+                name=skill.name,
+                accuracy_ppm=skill.accuracy_ppm,
+                sample_count=skill.sample_count,
+                measured_on=skill.measured_on,
+            )
+            for skill in card.skills
+        ],
+        output_tokens_per_second=card.output_tokens_per_second,
+        max_concurrency=worker.max_concurrency,
+    )
+
+
+def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
+    """Return the worker in `message`; raise PodiumError (INVALID_REQUEST) without id or known health."""
+    if not message.worker_id:
+        raise invalid("every worker needs an id", param="worker_id")
+    price = None
+    if message.has_price:
+        price = Price(message.input_usd_micros_per_mtok, message.output_usd_micros_per_mtok)
+    return Worker(
+        worker_id=message.worker_id,
+        provider=message.provider,
+        provider_model=message.provider_model,
+        card=Card(
+            skills=_skills(message.skills),
+            context_tokens=message.context_tokens,
+            max_output_tokens=message.max_output_tokens,
+            output_tokens_per_second=message.output_tokens_per_second,
+            modalities=frozenset(message.modalities),
+            features=frozenset(message.features),
+        ),
+        price=price,
+        region=message.region,
+        health=WORKER_HEALTH.from_proto(message.health),
+        is_demo=message.is_demo,
+        max_concurrency=message.max_concurrency,
+    )
+
+
+def card_to_proto(worker: Worker) -> conductor_service_pb2.Card:
+    """Return what the conductor is shown of `worker`: no provider, no model, no region, no health."""
+    card, price = worker.card, worker.price
+    return conductor_service_pb2.Card(
+        worker_id=worker.worker_id,
+        skills=[
+            conductor_service_pb2.Skill(
+                name=skill.name,
+                accuracy_ppm=skill.accuracy_ppm,
+                sample_count=skill.sample_count,
+                measured_on=skill.measured_on,
+            )
+            for skill in card.skills
+        ],
+        input_usd_micros_per_mtok=price.input_usd_micros_per_mtok if price else 0,
+        output_usd_micros_per_mtok=price.output_usd_micros_per_mtok if price else 0,
+        context_tokens=card.context_tokens,
+        output_tokens_per_second=card.output_tokens_per_second,
+        modalities=sorted(card.modalities),
+        is_demo=worker.is_demo,
+    )
+
+
+def card_from_proto(message: conductor_service_pb2.Card) -> Worker:
+    """Return a worker that knows only its card; raise PodiumError (INVALID_REQUEST) without an id.
+
+    A card cannot tell a price of zero from an unknown one: both become None.
+    """
+    if not message.worker_id:
+        raise invalid("every card needs a worker's id", param="cards")
+    price = Price(message.input_usd_micros_per_mtok, message.output_usd_micros_per_mtok)
+    return Worker(
+        worker_id=message.worker_id,
+        provider="",
+        provider_model="",
+        card=Card(
+            skills=_skills(message.skills),
+            context_tokens=message.context_tokens,
+            output_tokens_per_second=message.output_tokens_per_second,
+            modalities=frozenset(message.modalities),
+        ),
+        price=price if price != Price(0, 0) else None,
+        is_demo=message.is_demo,
+    )
+
+
+def _skills(
+    messages: Iterable[router_service_pb2.CardSkill | conductor_service_pb2.Skill],
+) -> tuple[Skill, ...]:
+    return tuple(
+        Skill(skill.name, skill.accuracy_ppm, skill.sample_count, skill.measured_on) for skill in messages
+    )
