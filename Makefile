@@ -1,2 +1,84 @@
-lock:
-	@:
+# Every verb works from a bare checkout: it builds the environment it needs first.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SOURCES := src services verifier tests benchmarks docs
+export PODIUM_HOME ?= $(CURDIR)/.podium
+
+.PHONY: help setup up down test faults bench check lint types imports proto proto-check docs docs-check lock lock-check audit-deps fmt clean
+.DEFAULT_GOAL := help
+
+help:  ## show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## build .venv from the hash-pinned lock
+$(STAMP): requirements/dev.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Podium needs Python 3.11: install it or set PYTHON=<path>"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+up: setup  ## start everything in the background and answer one question
+	@$(BIN)/podium up
+
+down: setup  ## stop everything that `up` started
+	@$(BIN)/podium down
+
+test: setup  ## the tests: under five minutes on two cores
+	$(BIN)/pytest -n 2 -m "not slow"
+
+faults: setup  ## kill, cut, delay, fill the disk: minutes
+	$(BIN)/pytest -m slow
+
+bench: setup  ## timings, printed beside the direct upstream; never asserted
+	$(BIN)/python -m benchmarks
+
+check: lint types imports proto-check docs-check lock-check  ## everything that reads the code without running it
+
+lint: setup  ## ruff, and the formatter's opinion
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+
+fmt: setup  ## format and apply safe fixes
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+types: setup  ## mypy, strict
+	$(BIN)/mypy
+
+imports: setup  ## who may import whom
+	$(BIN)/lint-imports
+
+proto: setup  ## regenerate gen/ from protos/
+	$(BIN)/buf generate
+	$(BIN)/python -m grpc_tools.protoc -Iprotos --grpc_python_out=gen $$(find protos -name '*_service.proto')
+	@rm -f gen/podium/plan/v1/plan_pb2_grpc.pyi
+
+proto-check: proto  ## contracts: lint, no breaking change, gen/ is fresh
+	$(BIN)/buf lint
+	$(BIN)/buf breaking --against tests/golden/contracts.binpb
+	@git diff --exit-code --stat -- gen || { echo "gen/ is stale: run 'make proto' and commit"; exit 1; }
+
+docs: setup  ## regenerate the pages that come from code
+	$(BIN)/python docs/generate.py
+
+docs-check: docs
+	@git diff --exit-code --stat -- docs || { echo "docs/ is stale: run 'make docs' and commit"; exit 1; }
+
+EXTRAS := gateway conductor router audit cli all dev
+lock: setup  ## refresh requirements/*.txt from pyproject.toml, keeping pins that still fit
+	@for extra in $(EXTRAS); do \
+	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header \
+	    --python-version 3.11 --extra $$extra pyproject.toml -o requirements/$$extra.txt || exit 1; \
+	done
+
+lock-check: lock
+	@git diff --exit-code --stat -- requirements || { echo "requirements/ is stale: run 'make lock' and commit"; exit 1; }
+
+audit-deps: setup  ## known vulnerabilities in pinned dependencies (needs a vulnerability service)
+	$(BIN)/pip-audit --require-hashes -r requirements/all.txt
+
+clean:  ## remove what can be rebuilt
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

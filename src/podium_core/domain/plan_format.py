@@ -51,11 +51,7 @@ def render_plan(model_ids: Sequence[int], subtasks: Sequence[str], access: Seque
     texts = json.dumps(list(subtasks), ensure_ascii=False)
     # The parser leaves \b and \f alone, since models write \beta and \frac unescaped.
     texts = re.sub(r"\\(\\|b|f)", lambda m: {"b": "\\u0008", "f": "\\u000c"}.get(m[1], m[0]), texts)
-    return (
-        f"model_id = {json.dumps(list(model_ids))}\n"
-        f"subtasks = {texts}\n"
-        f"access_list = {json.dumps(lists)}"
-    )
+    return f"model_id = {json.dumps(list(model_ids))}\nsubtasks = {texts}\naccess_list = {json.dumps(lists)}"
 
 
 def parse_plan(
