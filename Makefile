@@ -1,5 +1,5 @@
 # Every verb works from a bare checkout: it builds the environment it needs first.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -14,7 +14,7 @@ help:  ## show this list
 
 setup: $(STAMP)  ## build .venv from the hash-pinned lock
 $(STAMP): requirements/dev.txt pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "Podium needs Python 3.11: install it or set PYTHON=<path>"; exit 1; }
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "Podium needs Python 3.11 or newer: install it or set PYTHON=<path>"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
