@@ -1,26 +1,26 @@
-"""The story the leaves tell: complete, in order, and each attempt permitted by an earlier decision.
+"""The story the leaves tell: complete and in order, from the opening to the seal.
 
 Leaves that are part of the run carry `run_seq` 0, 1, 2…; later facts about it (late ends, reads) carry
 null. Missing leaves show as gaps, a missing end as a missing seal or a wrong count.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import NoReturn
 
 from podium_verifier.export_format import Header
 from podium_verifier.faults import ExitCode, fail
 from podium_verifier.leaf_format import Leaf
+from podium_verifier.permits import check_permits
 
 _OUTSIDE_RUN = frozenset({"attempt_late", "read"})
 _MAYBE_OUTSIDE_RUN = _OUTSIDE_RUN | {"note"}
-_NEEDS_PLAN = frozenset({"step", "repair", "continuation"})
 
 
 def check_run(header: Header, leaves: Sequence[Leaf]) -> None:
     """Check the whole run; raise FaultError at the first leaf that breaks a rule."""
     _check_names(header, leaves)
     run = _check_sequence(leaves)
-    _check_attempts(run)
+    check_permits(run)
     _check_seal(run, leaves)
 
 
@@ -60,48 +60,11 @@ def _check_sequence(leaves: Sequence[Leaf]) -> list[Leaf]:
     return run
 
 
-def _check_attempts(run: Sequence[Leaf]) -> None:
-    opened = run[0].facts
-    allowed = {verdict["worker_id"] for verdict in opened["verdicts"] if verdict["allowed"]}
-    if opened["has_plan"] and run[1].type != "plan":
-        _fail(run[1], "the plan is missing: the opening says that it follows")
-    plans: dict[int, Sequence[Mapping[str, Any]]] = {}
-    begun: set[str] = set()
-    for leaf in run:
-        if leaf.type == "plan":
-            plans[leaf.facts["round"]] = leaf.facts["steps"]
-        elif leaf.type == "attempt_begun":
-            _check_begin(leaf, allowed, plans)
-            if leaf.facts["attempt_id"] in begun:
-                _fail(leaf, f"the attempt {leaf.facts['attempt_id']!r} begins twice")
-            begun.add(leaf.facts["attempt_id"])
-
-
-def _check_begin(leaf: Leaf, allowed: set[str], plans: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
-    facts = leaf.facts
-    worker = facts["worker_id"]
-    if worker not in allowed:
-        _fail(leaf, f"no verdict allows the worker {worker!r}")
-    if facts["kind"] not in _NEEDS_PLAN:
-        return
-    steps = plans.get(facts["round"])
-    if steps is None:
-        _fail(leaf, f"the attempt begins before the plan of round {facts['round']}")
-    if facts["step_index"] >= len(steps):
-        _fail(leaf, f"the plan has no step {facts['step_index']}")
-    step = steps[facts["step_index"]]
-    if worker not in (step["worker_id"], step["fallback_worker_id"]):
-        _fail(leaf, f"the plan does not give step {facts['step_index']} to the worker {worker!r}")
-    sees_more = facts["sees_previous_round"] and not step["sees_previous_round"]
-    if sees_more or not set(facts["seen_steps"]) <= set(step["access"]):
-        _fail(leaf, f"step {facts['step_index']} sees more than its plan allows")
-
-
 def _check_seal(run: Sequence[Leaf], leaves: Sequence[Leaf]) -> None:
     seal = run[-1]
     begun = {leaf.facts["attempt_id"]: leaf for leaf in run if leaf.type == "attempt_begun"}
     unknown = seal.facts["unknown_attempts"]
-    ended = _ended(run, begun)
+    ended = {leaf.facts["attempt_id"]: leaf for leaf in run if leaf.type == "attempt_ended"}
     if seal.facts["record_count"] != len(run):
         _fail(seal, f"the seal counts {seal.facts['record_count']} records, {len(run)} are here")
     if seal.facts["attempt_count"] != len(begun):
@@ -122,20 +85,6 @@ def _check_seal(run: Sequence[Leaf], leaves: Sequence[Leaf]) -> None:
             _fail(
                 leaf, f"the late attempt {leaf.facts['attempt_id']!r} is not one that the seal calls unknown"
             )
-
-
-def _ended(run: Sequence[Leaf], begun: Mapping[str, Leaf]) -> dict[str, Leaf]:
-    ended: dict[str, Leaf] = {}
-    for leaf in run:
-        if leaf.type != "attempt_ended":
-            continue
-        attempt_id = leaf.facts["attempt_id"]
-        if attempt_id not in begun or begun[attempt_id].index > leaf.index:
-            _fail(leaf, f"the attempt {attempt_id!r} ends without having begun")
-        if attempt_id in ended:
-            _fail(leaf, f"the attempt {attempt_id!r} ends twice")
-        ended[attempt_id] = leaf
-    return ended
 
 
 def _fail(leaf: Leaf, message: str) -> NoReturn:

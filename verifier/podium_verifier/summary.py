@@ -87,7 +87,8 @@ def _proofs(verified: Verified) -> Iterator[str]:
         f" of {checkpoint.size} leaves that its key signed"
     )
     yield "  - no record of the run is missing between its opening and its seal"
-    yield "  - every attempt was recorded after the verdicts and the plan that permit it"
+    yield "  - every attempt was recorded after the verdicts and the plan that permit it, and was to see no"
+    yield "    more of the other steps than its plan allows"
     if verified.header.with_content:
         contents = sum(len(leaf.contents) for leaf in verified.leaves)
         bodies = len(verified.of_type("attempt_begun"))

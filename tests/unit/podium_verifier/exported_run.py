@@ -213,10 +213,12 @@ def three_step_run() -> ExportedRun:
     for index, each in enumerate(steps):
         each["subtask_part_id"] = f"plan/0/{index}"
     run.add("plan", plan_facts(steps), *((s["subtask_part_id"], "subtask", b"Do your part.") for s in steps))
-    for index, worker in enumerate(("demo-math", "demo-text", "demo-numbers")):
-        begin(run, f"att_{index}", index, worker, [0, 1] if index == 2 else [])
-    for index in range(3):
-        end_attempt(run, f"att_{index}", (f"att_{index}/output", "output", b"XLII"))
+    begin(run, "att_0", 0, "demo-math", [])
+    begin(run, "att_1", 1, "demo-text", [])
+    end_attempt(run, "att_0", ("att_0/output", "output", b"42"))
+    end_attempt(run, "att_1", ("att_1/output", "output", b"Roman"))
+    begin(run, "att_2", 2, "demo-numbers", [0, 1])
+    end_attempt(run, "att_2", ("att_2/output", "output", b"XLII"))
     seal(run, ("answer", "answer", b"42 ist XLII\n"))
     return run
 

@@ -257,9 +257,31 @@ def test_an_attempt_needs_an_earlier_decision() -> None:
     assert "does not give" in order_fault(lambda run: first(run).update(worker_id="demo-text"))
     assert "no step" in order_fault(lambda run: first(run).update(step_index=3))
     assert "before the plan" in order_fault(lambda run: first(run).update(round=1))
+    assert "no verdict" in order_fault(
+        lambda run: run.records[0]["facts"]["verdicts"].append(
+            {"worker_id": "demo-math", "allowed": False, "rule_id": "late.doubt"}
+        )
+    )
     assert "sees more" in order_fault(lambda run: first(run).update(seen_steps=[0]))
     assert "sees more" in order_fault(lambda run: first(run).update(sees_previous_round=True))
     assert "begins twice" in order_fault(lambda run: first(run).update(attempt_id="att_1"))
+
+
+def test_a_step_sees_only_what_was_finished_and_granted() -> None:
+    def last(run: ExportedRun) -> Record:
+        return run.of_type("attempt_begun")[-1]["facts"]  # type: ignore[no-any-return]
+
+    def begin_early(run: ExportedRun) -> None:
+        run.records.insert(4, run.records.pop(6))
+        for at, record in enumerate(run.records):
+            record["tenant_seq"] = at
+        run.renumber()
+
+    assert "has not ended" in order_fault(begin_early)
+    stolen = {"part_id": "att_1/output", "from": 0, "to": 4}
+    assert "may not see" in order_fault(
+        lambda run: (last(run).update(seen_steps=[0]), last(run)["body"]["layout"].append(stolen))
+    )
 
 
 def test_every_attempt_ends_or_is_named_unknown() -> None:
