@@ -1,0 +1,197 @@
+"""What callers ask of the log, as values. Each writing command is one event with its request's digest."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from podium_core.domain.plan import Plan
+from podium_core.domain.policy import Verdict
+from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunKind, RunOutcome
+from podium_core.domain.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Who asks, under which id. The same id with another digest is a conflict."""
+
+    event_id: str
+    digest: bytes
+    service: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Content to be sealed under the run's key. `part_id` is unique within the run."""
+
+    part_id: str
+    name: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerChance:
+    """The probability of one worker at one step's choice, in millionths."""
+
+    worker_id: str
+    raw_ppm: int
+    eligible_ppm: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEvidence:
+    """A plan and why it is so. `choices` holds (step index, chances)."""
+
+    plan: Plan
+    model_digest: str = ""
+    choices: tuple[tuple[int, tuple[WorkerChance, ...]], ...] = ()
+    usage: Usage = Usage()
+    seed: int = 0
+    generation_count: int = 0
+    fallback_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """Open a run; with a refusal reason, seal it at once."""
+
+    event: Event
+    run_id: str
+    kind: RunKind
+    tenant_id: str
+    principal_id: str
+    requested_model: str
+    verdicts: tuple[Verdict, ...]
+    caps: Caps
+    plan: PlanEvidence | None = None
+    contents: tuple[Part, ...] = ()
+    pool_digest: str = ""
+    price_digest: str = ""
+    policy_digest: str = ""
+    trace_id: str = ""
+    lease_ms: int = 0
+    refusal_reason: str = ""
+    continues_run_id: str = ""
+    tenant_budget_usd_micros: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AppendPlan:
+    """Record the plan of the run's next round."""
+
+    event: Event
+    run_id: str
+    plan: PlanEvidence
+    contents: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AppendNote:
+    """Record a short fact about a run, or about none (empty `run_id`)."""
+
+    event: Event
+    run_id: str
+    kind: str
+    facts: Mapping[str, str]
+    contents: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PutContent:
+    """Store one content part of an open run."""
+
+    event: Event
+    run_id: str
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class BodyPiece:
+    """A piece of a body: a stored part, or bytes that come along. One of the two is empty."""
+
+    part_id: str
+    inline: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BeginAttempt:
+    """Ask for the permit of one attempt. Its id is the event id."""
+
+    event: Event
+    run_id: str
+    kind: AttemptKind
+    round: int
+    step_index: int
+    worker_id: str
+    provider: str
+    provider_model: str
+    region: str
+    endpoint_host: str
+    seen_steps: tuple[int, ...]
+    sees_previous_round: bool
+    body: tuple[BodyPiece, ...]
+    body_sha256: bytes
+    max_cost_usd_micros: int
+    price_digest: str
+    pool_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndAttempt:
+    """Say how an attempt ended and what it cost."""
+
+    event: Event
+    attempt_id: str
+    run_id: str
+    outcome: AttemptOutcome
+    usage: Usage
+    cost_usd_micros: int
+    latency_us: int = 0
+    finish_reason: str = ""
+    error_reason: str = ""
+    provider_response_id: str = ""
+    served_model: str = ""
+    dispatched: bool = True
+    contents: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Close a run. While attempts are open only `settle_open` closes it: they count as unknown."""
+
+    event: Event
+    run_id: str
+    outcome: RunOutcome
+    error_reason: str = ""
+    contents: tuple[Part, ...] = ()
+    settle_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRead:
+    """Record that somebody reads a run, before the answer is made."""
+
+    event: Event
+    run_id: str
+    tenant_id: str
+    principal_id: str
+    action: str
+    with_content: bool
+
+
+Command = OpenRun | AppendPlan | AppendNote | PutContent | BeginAttempt | EndAttempt | Seal | RecordRead
+
+
+@dataclass(slots=True)
+class Applied:
+    """What became of a command. `checkpoint` is filled in when it is committed.
+
+    `run_leaf_indices` and `cost_usd_micros` are set once the run is sealed. `open_attempts` above 0
+    answers a `Seal` that closed nothing yet.
+    """
+
+    leaf_indices: tuple[int, ...] = ()
+    checkpoint: str = ""
+    late: bool = False
+    open_attempts: int = 0
+    run_leaf_indices: tuple[int, ...] = ()
+    cost_usd_micros: int = 0

@@ -1,0 +1,112 @@
+"""Keys in files outside the database: the signing key and the key-encryption key, readable by us alone."""
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from podium_audit.ports import StoreError
+from podium_core.domain.errors import Code, PodiumError
+
+SIGNING_KEY_FILE = "signing.key"
+ENCRYPTION_KEY_FILE = "encryption.key"
+CHECKPOINT_FILE = "checkpoint.note"
+
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class FileSigner:
+    """Signs with an Ed25519 key read from a file: its 32-byte seed as hexadecimal."""
+
+    def __init__(self, file: Path) -> None:
+        self._key = Ed25519PrivateKey.from_private_bytes(_read_key(file))
+        self._public_key = self._key.public_key().public_bytes_raw()
+
+    @property
+    def public_key(self) -> bytes:
+        """The 32 bytes of the Ed25519 public key."""
+        return self._public_key
+
+    def sign(self, data: bytes) -> bytes:
+        """Return the 64-byte Ed25519 signature."""
+        return self._key.sign(data)
+
+
+class FileKeyWrapper:
+    """Wraps data keys by AES-256-GCM under a key read from a file: 32 bytes as hexadecimal."""
+
+    def __init__(self, file: Path) -> None:
+        self._cipher = AESGCM(_read_key(file))
+
+    def wrap(self, key: bytes, context: bytes) -> bytes:
+        """Return the key, encrypted and bound to `context`."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, key, context)
+
+    def unwrap(self, wrapped: bytes, context: bytes) -> bytes:
+        """Return the key; raise StoreError when it was wrapped by another key or for another context."""
+        try:
+            return self._cipher.decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], context)
+        except InvalidTag:
+            raise StoreError("a run's data key was wrapped by another key-encryption key") from None
+
+
+def init_keys(directory: Path, *, log_exists: bool) -> None:
+    """Make both keys where there are none and no log either.
+
+    Raises PodiumError (INVALID_REQUEST) when only some are there, or a log without its keys: a new key
+    would make a new log under the old name.
+    """
+    files = [directory / SIGNING_KEY_FILE, directory / ENCRYPTION_KEY_FILE]
+    missing = [file.name for file in files if not file.exists()]
+    if not missing:
+        return
+    if len(missing) < len(files) or log_exists or (directory / CHECKPOINT_FILE).exists():
+        raise _refused(
+            f"the key directory lacks {' and '.join(missing)}: restore the keys that belong to this log"
+        )
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for file in files:
+        write_private(file, secrets.token_hex(_KEY_BYTES) + "\n")
+
+
+def write_private(file: Path, text: str) -> None:
+    """Replace a file that only we may read, durably."""
+    draft = file.with_name(f".{file.name}.new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(descriptor, text.encode())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    draft.replace(file)
+    directory = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _read_key(file: Path) -> bytes:
+    try:
+        mode = file.stat().st_mode
+        if mode & _OTHERS:
+            raise _refused(f"{file} may be read or written by others: set its mode to 0600")
+        key = bytes.fromhex(file.read_text().strip())
+    except OSError as error:
+        raise _refused(f"cannot read the key file {file}: {error.strerror}") from None
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise _refused(f"{file} must hold {_KEY_BYTES} bytes as {2 * _KEY_BYTES} hexadecimal digits")
+    return key
+
+
+def _refused(message: str) -> PodiumError:
+    return PodiumError(Code.INVALID_REQUEST, message, reason="KEYS_UNUSABLE")

@@ -1,0 +1,226 @@
+"""The log: applies commands to the state in memory and commits them to the store, a batch at a time.
+
+Every check of a command runs, and every record is encoded, before the first change: a command that is
+refused has changed nothing, so it cannot disturb the others of its batch. A batch that the store refuses
+is forgotten whole, and the state is read back from the store.
+"""
+
+from collections.abc import Sequence
+
+from podium_audit import attempts, endings, limits, opening
+from podium_audit.checkpoint import CheckpointSigner
+from podium_audit.commands import (
+    AppendNote,
+    AppendPlan,
+    Applied,
+    BeginAttempt,
+    Command,
+    EndAttempt,
+    OpenRun,
+    PutContent,
+    RecordRead,
+    Seal,
+)
+from podium_audit.facts import Draft
+from podium_audit.leases import Leases
+from podium_audit.log_state import LogState
+from podium_audit.parts import PartReader
+from podium_audit.ports import EventRow, LogStore, RunKeys, RunRow
+from podium_audit.run_state import RunState, month_of
+from podium_core.domain.clock import Clock
+from podium_core.domain.errors import Code, PodiumError
+
+_NS_PER_US = 1_000
+
+
+class Log:
+    """One log, used by one thread: `load`, `apply` any number of commands, then `commit` or `roll_back`."""
+
+    def __init__(
+        self,
+        store: LogStore,
+        keys: RunKeys,
+        signer: CheckpointSigner,
+        leases: Leases,
+        clock: Clock,
+        *,
+        max_content_bytes: int,
+    ) -> None:
+        self._store = store
+        self._keys = keys
+        self._signer = signer
+        self._leases = leases
+        self._clock = clock
+        self._max_bytes = max_content_bytes
+        self._parts = PartReader(store)
+        self._state: LogState | None = None
+        self._waiting: list[Applied] = []
+        self._spare_key: tuple[int, bytes] | None = None
+
+    @property
+    def state(self) -> LogState:
+        """The state, once loaded."""
+        if self._state is None:
+            raise RuntimeError("the log is not loaded")
+        return self._state
+
+    def load(self) -> None:
+        """Match the store if that is not so already. Raises StoreError."""
+        if self._state is None:
+            self._store.open()
+            self._state = LogState(self._store, self._keys, self._signer, self._parts)
+            self._leases.keep_only(self._state.open_runs)
+
+    def apply(self, command: Command) -> Applied:
+        """Put what a command asks for into the running batch.
+
+        Raises PodiumError when it is refused, and StoreError when the store cannot answer a question;
+        then it has changed nothing.
+        """
+        limits.check_id("event_id", command.event.event_id)
+        known = self.state.event(command.event.event_id)
+        applied = self._apply(command) if known is None else self._repeat(command, known)
+        if not applied.checkpoint:
+            self._waiting.append(applied)
+        return applied
+
+    def commit(self) -> int:
+        """Make the batch durable and fill in its answers' checkpoint; return how many leaves it wrote.
+
+        Raises StoreError; then `roll_back` must follow.
+        """
+        state = self.state
+        leaf_count = state.size - state.committed_size
+        note = state.commit()
+        for applied in self._waiting:
+            applied.checkpoint = note
+        for run_id in state.just_sealed:
+            self._leases.end(run_id)
+        state.just_sealed.clear()
+        self._waiting.clear()
+        return leaf_count
+
+    def roll_back(self) -> None:
+        """Forget the batch and everything in memory; the next `load` reads the store again."""
+        self._state = None
+        self._waiting.clear()
+        self._parts.rolled_back()
+
+    def _apply(self, command: Command) -> Applied:
+        now_us = self._clock.now_ns() // _NS_PER_US
+        if isinstance(command, OpenRun):
+            return self._open(command, now_us)
+        if isinstance(command, AppendNote) and not command.run_id:
+            without_run = opening.append_note(None, command, self._max_bytes)
+            return Applied(self.state.stage(command.event, None, without_run, now_us))
+        run = self._run(command.run_id)
+        drafts = self._decide(run, command, now_us)
+        if not drafts:
+            return Applied(open_attempts=len(run.open_attempts))
+        indices = self.state.stage(command.event, run, drafts, now_us)
+        return self._answer(command, run, indices)
+
+    def _decide(
+        self,
+        run: RunState,
+        command: AppendPlan | AppendNote | PutContent | BeginAttempt | EndAttempt | Seal | RecordRead,
+        now_us: int,
+    ) -> Sequence[Draft]:
+        drafts: Sequence[Draft]
+        match command:
+            case BeginAttempt():
+                self._check_lease(run)
+                month = month_of(now_us)
+                drafts = attempts.begin(
+                    run, command, self.state.book, month, self._parts.read, self._max_bytes
+                )
+            case EndAttempt():
+                drafts = attempts.end(run, command, self._max_bytes)
+            case Seal():
+                drafts = endings.seal(run, command, self._max_bytes)
+            case PutContent():
+                drafts = opening.put_content(run, command, self._max_bytes)
+            case AppendPlan():
+                drafts = opening.append_plan(run, command, self._max_bytes)
+            case AppendNote():
+                drafts = opening.append_note(run, command, self._max_bytes)
+            case RecordRead():
+                drafts = endings.read(command)
+        return drafts
+
+    def _open(self, command: OpenRun, now_us: int) -> Applied:
+        if self.state.find_run(command.run_id) is not None:
+            raise PodiumError(
+                Code.CONFLICT,
+                "a run with this id was opened by another event",
+                reason="RUN_EXISTS",
+                param="run_id",
+            )
+        key_no, data_key = self._spare_key or self._keys.take()
+        self._spare_key = key_no, data_key
+        drafts = opening.open_run(command, data_key, self._max_bytes)
+        row = RunRow(
+            self.state.next_run_no,
+            command.run_id,
+            command.tenant_id,
+            command.principal_id,
+            command.kind.value,
+            command.requested_model,
+            key_no,
+            command.tenant_budget_usd_micros,
+            now_us,
+        )
+        run = RunState(row, data_key)
+        indices = self.state.stage(command.event, run, drafts, now_us)
+        self._spare_key = None
+        if run.outcome is None:
+            self._leases.start(command.run_id, command.lease_ms)
+        return self._answer(command, run, indices)
+
+    def _repeat(self, command: Command, known: EventRow) -> Applied:
+        """Answer a command whose event is in the log already."""
+        if known.digest != command.event.digest:
+            raise PodiumError(
+                Code.CONFLICT,
+                "this event id was used for another request",
+                reason="EVENT_REUSED",
+                param="event_id",
+            )
+        indices = tuple(range(known.first_index, known.first_index + known.leaf_count))
+        run = self._run(command.run_id) if command.run_id else None
+        if isinstance(command, BeginAttempt) and run is not None:
+            if known.event_id not in run.open_attempts:
+                raise PodiumError(
+                    Code.CONFLICT, "the attempt has ended: its permit is used up", reason="ATTEMPT_ENDED"
+                )
+            self._check_lease(run)
+        applied = self._answer(command, run, indices)
+        if indices[-1] < self.state.committed_size:
+            checkpoint = self._store.checkpoint_over(indices[-1])
+            applied.checkpoint = checkpoint.note if checkpoint is not None else ""
+        return applied
+
+    def _answer(self, command: Command, run: RunState | None, indices: tuple[int, ...]) -> Applied:
+        applied = Applied(indices)
+        if run is not None:
+            if run.outcome is not None:
+                applied.late = isinstance(command, EndAttempt) and indices[0] not in run.leaf_indices
+                applied.run_leaf_indices = tuple(run.leaf_indices)
+                applied.cost_usd_micros = run.sealed_cost_usd_micros
+            else:
+                applied.open_attempts = len(run.open_attempts)
+        return applied
+
+    def _run(self, run_id: str) -> RunState:
+        run = self.state.find_run(run_id)
+        if run is None:
+            raise PodiumError(Code.NOT_FOUND, "there is no such run", reason="RUN_UNKNOWN", param="run_id")
+        return run
+
+    def _check_lease(self, run: RunState) -> None:
+        if run.outcome is None and not self._leases.is_alive(run.row.run_id):
+            raise PodiumError(
+                Code.CONFLICT,
+                "the run's lease has lapsed: it is being sealed as abandoned",
+                reason="LEASE_LAPSED",
+            )

@@ -1,0 +1,190 @@
+"""The log's state in memory: the tree's end, tenants' books, runs, and the batch that is being made."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from podium_audit.checkpoint import CheckpointSigner
+from podium_audit.commands import Event
+from podium_audit.facts import FORMAT_VERSION, Draft
+from podium_audit.money import TenantBook
+from podium_audit.parts import PartReader
+from podium_audit.ports import (
+    Batch,
+    CheckpointRow,
+    ContentRow,
+    EventRow,
+    LeafRow,
+    LogStore,
+    RunKeys,
+    RunRow,
+    SealRow,
+    StoreError,
+)
+from podium_audit.run_state import PARTS_PER_LEAF, RunState
+from podium_audit.tiles import load_tail
+from podium_core.domain.record import canonical
+
+_SEALED_KEPT = 256
+
+
+class LogState:
+    """State as of the last commit plus the running batch. Made from the store, thrown away on failure."""
+
+    def __init__(self, store: LogStore, keys: RunKeys, signer: CheckpointSigner, parts: PartReader) -> None:
+        self._store = store
+        self._keys = keys
+        self._signer = signer
+        self._parts = parts
+        checkpoint = store.checkpoint()
+        self._tail = load_tail(store, checkpoint.size if checkpoint else 0)
+        if checkpoint is not None:
+            check_note(signer, checkpoint, self._tail.root)
+        self._committed_size = self._tail.size
+        self.open_runs = {row.run_id: self._load(row) for row in store.open_runs()}
+        self._sealed_runs: OrderedDict[str, RunState] = OrderedDict()
+        self.book = TenantBook(store.leaf_counts(), store.settled(), self.open_runs.values())
+        self.next_run_no = store.next_run_no()
+        self._batch = Batch()
+        self._events: dict[str, EventRow] = {}
+        self.just_sealed: list[str] = []
+
+    @property
+    def size(self) -> int:
+        """How many leaves the log has, with those of the running batch."""
+        return self._tail.size
+
+    @property
+    def committed_size(self) -> int:
+        """How many leaves are durable."""
+        return self._committed_size
+
+    def find_run(self, run_id: str) -> RunState | None:
+        """Return a run, open or sealed; None when there is none."""
+        run = self.open_runs.get(run_id) or self._sealed_runs.get(run_id)
+        if run is None and (found := self._store.run(run_id)) is not None:
+            run = self._load(found[0])
+            self._keep_sealed(run)
+        return run
+
+    def event(self, event_id: str) -> EventRow | None:
+        """Return what an event id made, in the running batch or before."""
+        return self._events.get(event_id) or self._store.event(event_id)
+
+    def stage(
+        self, event: Event, run: RunState | None, drafts: Sequence[Draft], now_us: int
+    ) -> tuple[int, ...]:
+        """Put records into the running batch; return their leaf indices.
+
+        Raises PodiumError if one cannot be encoded; then nothing is staged.
+        """
+        records = self._records(event, run, drafts, now_us)
+        encoded = [canonical(record) for record in records]
+        batch = self._batch
+        first = self._tail.size
+        run_no = run.row.run_no if run is not None else None
+        if run is not None and not run.leaf_indices:
+            batch.runs.append(run.row)
+            self.next_run_no = run.row.run_no + 1
+            self.open_runs[run.row.run_id] = run
+        for draft, record, data in zip(drafts, records, encoded, strict=True):
+            index = self._tail.append(data)
+            batch.leaves.append(LeafRow(index, run_no, data))
+            for place, part in enumerate(draft.parts):
+                row = ContentRow(index * PARTS_PER_LEAF + place, part.sealed)
+                batch.contents.append(row)
+                self._parts.stage(row, part.part.data)
+            self.book.count_leaf(record["tenant_id"])
+            if run is not None:
+                self._evolve(run, index, record)
+        row_of_event = EventRow(event.event_id, event.digest, first, len(drafts))
+        batch.events.append(row_of_event)
+        self._events[event.event_id] = row_of_event
+        return tuple(range(first, self._tail.size))
+
+    def commit(self) -> str:
+        """Make the running batch durable; return the checkpoint over it, empty if there was nothing to do.
+
+        Raises StoreError; then this state is no longer what the store holds.
+        """
+        batch = self._batch
+        if not batch.leaves:
+            return ""
+        note = self._signer.sign(self._tail.size, self._tail.root)
+        batch.tiles = self._tail.changed_tiles()
+        batch.leaf_counts, batch.settled = self.book.take_changes()
+        batch.checkpoint = CheckpointRow(self._tail.size, note)
+        self._store.commit(batch)
+        self._parts.committed()
+        self._committed_size = self._tail.size
+        self._batch = Batch()
+        self._events.clear()
+        while len(self._sealed_runs) > _SEALED_KEPT:
+            self._sealed_runs.popitem(last=False)
+        return note
+
+    def _records(
+        self, event: Event, run: RunState | None, drafts: Sequence[Draft], now_us: int
+    ) -> list[dict[str, Any]]:
+        run_seq = len(run.leaf_indices) if run is not None else 0
+        tenant_id = run.row.tenant_id if run is not None else ""
+        tenant_seq = self.book.leaf_count(tenant_id)
+        records: list[dict[str, Any]] = []
+        for draft in drafts:
+            records.append(
+                {
+                    "v": FORMAT_VERSION,
+                    "type": draft.type,
+                    "event_id": event.event_id,
+                    "run_id": run.row.run_id if run is not None else "",
+                    "run_seq": run_seq if draft.in_run else None,
+                    "tenant_id": tenant_id,
+                    "tenant_seq": tenant_seq,
+                    "time_us": now_us,
+                    "service": event.service,
+                    "facts": draft.facts,
+                    "contents": [part.entry for part in draft.parts],
+                }
+            )
+            run_seq += draft.in_run
+            tenant_seq += 1
+        return records
+
+    def _evolve(self, run: RunState, index: int, record: dict[str, Any]) -> None:
+        for movement in run.evolve(index, record):
+            self.book.move(run.row.tenant_id, movement)
+        if record["type"] == "sealed":
+            facts = record["facts"]
+            self._batch.seals.append(
+                SealRow(
+                    run.row.run_no,
+                    record["time_us"],
+                    facts["outcome"],
+                    facts["cost_usd_micros"],
+                    facts["attempt_count"],
+                )
+            )
+            del self.open_runs[run.row.run_id]
+            self._keep_sealed(run)
+            self.just_sealed.append(run.row.run_id)
+
+    def _keep_sealed(self, run: RunState) -> None:
+        # Trimmed only between batches: what a batch did to a run is in no other place until it commits.
+        self._sealed_runs[run.row.run_id] = run
+
+    def _load(self, row: RunRow) -> RunState:
+        run = RunState(row, self._keys.get(row.key_no))
+        for index, data in self._store.leaves_of(row.run_no):
+            run.evolve(index, json.loads(data))
+        return run
+
+
+def check_note(signer: CheckpointSigner, checkpoint: CheckpointRow, root: bytes) -> None:
+    """Raise StoreError unless the stored checkpoint is ours and fits the stored tree."""
+    try:
+        stated = signer.read(checkpoint.note)
+    except ValueError as error:
+        raise StoreError(f"the database's last checkpoint is not valid: {error}") from None
+    if (stated.size, stated.root) != (checkpoint.size, root):
+        raise StoreError("the database's tree does not fit its last checkpoint")

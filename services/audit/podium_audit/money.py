@@ -1,0 +1,111 @@
+"""Tenants' money per calendar month, and how many leaves each tenant has."""
+
+from collections.abc import Iterable
+
+from podium_audit.run_state import Movement, RunState
+from podium_core.domain.errors import Code, PodiumError
+
+_USD = 1_000_000
+
+
+class TenantBook:
+    """Counts and sums of every tenant. What changed since `take_changes` belongs to the running batch."""
+
+    def __init__(
+        self, leaf_counts: dict[str, int], settled: dict[tuple[str, str], int], open_runs: Iterable[RunState]
+    ) -> None:
+        self._leaf_counts = leaf_counts
+        self._settled = settled
+        self._reserved: dict[tuple[str, str], int] = {}
+        self._changed_tenants: set[str] = set()
+        self._changed_months: set[tuple[str, str]] = set()
+        for run in open_runs:
+            for attempt in run.open_attempts.values():
+                self._reserve((run.row.tenant_id, attempt.month), attempt.max_cost_usd_micros)
+
+    def leaf_count(self, tenant_id: str) -> int:
+        """Return how many leaves the tenant has: the next leaf's `tenant_seq`."""
+        return self._leaf_counts.get(tenant_id, 0)
+
+    def settled(self, tenant_id: str, month: str) -> int:
+        """Return what the tenant has spent in the month, in USD micros."""
+        return self._settled.get((tenant_id, month), 0)
+
+    def reserved(self, tenant_id: str, month: str) -> int:
+        """Return what open attempts of the tenant may still cost in the month, in USD micros."""
+        return self._reserved.get((tenant_id, month), 0)
+
+    @property
+    def reserved_usd_micros(self) -> int:
+        """What all open attempts may still cost."""
+        return sum(self._reserved.values())
+
+    def count_leaf(self, tenant_id: str) -> None:
+        """Count one more leaf."""
+        self._leaf_counts[tenant_id] = self._leaf_counts.get(tenant_id, 0) + 1
+        self._changed_tenants.add(tenant_id)
+
+    def move(self, tenant_id: str, movement: Movement) -> None:
+        """Book what one record moves."""
+        place = tenant_id, movement.month
+        self._reserve(place, movement.reserved)
+        if movement.settled:
+            self._settled[place] = self._settled.get(place, 0) + movement.settled
+            self._changed_months.add(place)
+
+    def take_changes(self) -> tuple[list[tuple[str, int]], list[tuple[str, str, int]]]:
+        """Return the (tenant, leaf count) and (tenant, month, settled) rows to store, and forget them."""
+        counts = [(tenant_id, self._leaf_counts[tenant_id]) for tenant_id in self._changed_tenants]
+        settled = [(*place, self._settled[place]) for place in self._changed_months]
+        self._changed_tenants.clear()
+        self._changed_months.clear()
+        return counts, settled
+
+    def _reserve(self, place: tuple[str, str], amount: int) -> None:
+        reserved = self._reserved.get(place, 0) + amount
+        if reserved:
+            self._reserved[place] = reserved
+        else:
+            self._reserved.pop(place, None)
+
+
+def check_money(run: RunState, book: TenantBook, month: str, max_cost: int) -> None:
+    """Raise PodiumError (BUDGET_EXHAUSTED) unless `max_cost` more fits the run's and the tenant's limit."""
+    cap = run.caps["max_cost_usd_micros"]
+    if cap is not None:
+        _check_fit(
+            "this run may cost",
+            "RUN_BUDGET_EXHAUSTED",
+            cap,
+            run.settled_usd_micros,
+            run.reserved_usd_micros,
+            max_cost,
+        )
+    budget = run.row.tenant_budget_usd_micros
+    if budget is not None:
+        tenant_id = run.row.tenant_id
+        _check_fit(
+            f"the tenant's budget for {month} is",
+            "TENANT_BUDGET_EXHAUSTED",
+            budget,
+            book.settled(tenant_id, month),
+            book.reserved(tenant_id, month),
+            max_cost,
+        )
+
+
+def _check_fit(subject: str, reason: str, limit: int, settled: int, reserved: int, more: int) -> None:
+    if settled + reserved + more <= limit:
+        return
+    raise PodiumError(
+        Code.BUDGET_EXHAUSTED,
+        f"{subject} {_usd(limit)}: {_usd(settled)} are spent, {_usd(reserved)} are reserved by attempts"
+        f" under way, and this attempt may cost up to {_usd(more)}",
+        reason=reason,
+        metadata={"limit_usd_micros": str(limit), "left_usd_micros": str(max(0, limit - settled - reserved))},
+    )
+
+
+def _usd(micros: int) -> str:
+    whole, rest = divmod(micros, _USD)
+    return f"${whole}.{rest:06d}"

@@ -1,0 +1,54 @@
+"""Plain content of stored parts, for bodies that name them: a small cache, then the store."""
+
+from collections import OrderedDict
+
+from podium_audit import contents
+from podium_audit.ports import ContentRow, LogReader, StoreError
+from podium_audit.run_state import RunState
+from podium_core.domain.errors import Code, PodiumError
+
+_CACHE_BYTES = 8 << 20
+_LARGEST_CACHED = 1 << 20
+
+
+class PartReader:
+    """Reads parts by name. Parts of the running batch are found although they are not stored yet."""
+
+    def __init__(self, reader: LogReader) -> None:
+        self._reader = reader
+        self._cache: OrderedDict[int, bytes] = OrderedDict()
+        self._cached_bytes = 0
+        self._waiting: dict[int, bytes] = {}
+
+    def stage(self, row: ContentRow, data: bytes) -> None:
+        """Remember a part that the running batch will store."""
+        if len(data) > _LARGEST_CACHED:
+            self._waiting[row.content_no] = data
+            return
+        self._cache[row.content_no] = data
+        self._cached_bytes += len(data)
+        while self._cached_bytes > _CACHE_BYTES:
+            self._cached_bytes -= len(self._cache.popitem(last=False)[1])
+
+    def committed(self) -> None:
+        """Let go of what only the running batch needed."""
+        self._waiting.clear()
+
+    def rolled_back(self) -> None:
+        """Forget everything: what was staged does not exist."""
+        self._waiting.clear()
+        self._cache.clear()
+        self._cached_bytes = 0
+
+    def read(self, run: RunState, part_id: str) -> bytes:
+        """Return a part's plain bytes. Raises StoreError, or PodiumError when the content is erased."""
+        content_no = run.parts[part_id].content_no
+        data = self._cache.get(content_no, self._waiting.get(content_no))
+        if data is not None:
+            return data
+        if run.data_key is None:
+            raise PodiumError(Code.CONFLICT, "the run's content is erased", reason="RUN_ERASED")
+        sealed = self._reader.content(content_no)
+        if sealed is None:
+            raise StoreError("stored content is missing")
+        return contents.unseal(run.data_key, run.row.run_id, part_id, sealed)

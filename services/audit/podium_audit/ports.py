@@ -1,0 +1,227 @@
+"""What the log needs from outside: a store that commits whole batches, and keys that live elsewhere."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+
+class StoreError(Exception):
+    """The store cannot do it now (full, locked, broken). What was asked for did not happen."""
+
+
+class RunRow(NamedTuple):
+    """A run as its opening fixed it. `run_no` counts runs; `key_no` names its data key."""
+
+    run_no: int
+    run_id: str
+    tenant_id: str
+    principal_id: str
+    kind: str
+    requested_model: str
+    key_no: int
+    tenant_budget_usd_micros: int | None
+    opened_us: int
+
+
+class SealRow(NamedTuple):
+    """How a run ended."""
+
+    run_no: int
+    sealed_us: int
+    outcome: str
+    cost_usd_micros: int
+    attempt_count: int
+
+
+class LeafRow(NamedTuple):
+    """One leaf's bytes; `run_no` is None when it names no run."""
+
+    leaf_index: int
+    run_no: int | None
+    data: bytes
+
+
+class EventRow(NamedTuple):
+    """Which leaves an event id made, and the digest of the request that did."""
+
+    event_id: str
+    digest: bytes
+    first_index: int
+    leaf_count: int
+
+
+class ContentRow(NamedTuple):
+    """Sealed content; `content_no` is the leaf's index times 256 plus the place in its `contents`."""
+
+    content_no: int
+    sealed: bytes
+
+
+class TileRow(NamedTuple):
+    """Up to 256 neighbouring node hashes of tree level 8 * `level`, starting at node 256 * `tile_index`."""
+
+    level: int
+    tile_index: int
+    hashes: bytes
+
+
+class CheckpointRow(NamedTuple):
+    """A signed note over the first `size` leaves."""
+
+    size: int
+    note: str
+
+
+@dataclass(slots=True)
+class Batch:
+    """Everything one commit writes. Counts and sums replace what was stored for their keys."""
+
+    runs: list[RunRow] = field(default_factory=list)
+    leaves: list[LeafRow] = field(default_factory=list)
+    events: list[EventRow] = field(default_factory=list)
+    contents: list[ContentRow] = field(default_factory=list)
+    seals: list[SealRow] = field(default_factory=list)
+    tiles: list[TileRow] = field(default_factory=list)
+    leaf_counts: list[tuple[str, int]] = field(default_factory=list)
+    """(tenant_id, how many leaves it has)."""
+    settled: list[tuple[str, str, int]] = field(default_factory=list)
+    """(tenant_id, month as YYYY-MM in UTC, settled USD micros)."""
+    checkpoint: CheckpointRow | None = None
+
+
+class LogReader(Protocol):
+    """Reads what is committed. Every method raises StoreError when it cannot."""
+
+    def checkpoint(self) -> CheckpointRow | None:
+        """Return the newest checkpoint; None for an empty log."""
+        ...
+
+    def checkpoint_over(self, index: int) -> CheckpointRow | None:
+        """Return the oldest checkpoint that covers leaf `index`."""
+        ...
+
+    def tile(self, level: int, index: int) -> bytes:
+        """Return the hashes stored for a tile; empty when there are none."""
+        ...
+
+    def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:
+        """Return a run by its id, with its end when it is sealed."""
+        ...
+
+    def runs_of(
+        self, tenant_id: str, principal_id: str | None, *, before_no: int | None, limit: int
+    ) -> list[tuple[RunRow, SealRow | None]]:
+        """Return a tenant's runs, newest first; only one principal's when given."""
+        ...
+
+    def count_runs(self, tenant_id: str, principal_id: str | None) -> int:
+        """Return how many runs `runs_of` could show in all."""
+        ...
+
+    def leaves_of(self, run_no: int, *, below: int | None = None) -> list[tuple[int, bytes]]:
+        """Return (index, bytes) of every leaf that names the run, ascending, with an index under `below`."""
+        ...
+
+    def content(self, content_no: int) -> bytes | None:
+        """Return sealed content."""
+        ...
+
+
+class LogStore(LogReader, Protocol):
+    """The writer's side. One thread owns it; the store holds one log for one process."""
+
+    def open(self) -> None:
+        """Connect, or connect anew after an error. Makes an empty log where there is none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+    def commit(self, batch: Batch) -> None:
+        """Make the whole batch durable, or raise StoreError and change nothing."""
+        ...
+
+    def event(self, event_id: str) -> EventRow | None:
+        """Return what an event id made."""
+        ...
+
+    def open_runs(self) -> list[RunRow]:
+        """Return the runs without an end."""
+        ...
+
+    def last_key_no(self) -> int:
+        """Return the highest `key_no` any run has; 0 when there is none."""
+        ...
+
+    def next_run_no(self) -> int:
+        """Return the number for the next run."""
+        ...
+
+    def leaf_counts(self) -> dict[str, int]:
+        """Return how many leaves each tenant has."""
+        ...
+
+    def settled(self) -> dict[tuple[str, str], int]:
+        """Return settled USD micros by (tenant_id, month)."""
+        ...
+
+
+class RunKeys(Protocol):
+    """Data keys of runs, wrapped by the key-encryption key, in a store of their own."""
+
+    def open(self, last_used: int) -> None:
+        """Get ready to hand out keys numbered above `last_used`. Raises StoreError."""
+        ...
+
+    def take(self) -> tuple[int, bytes]:
+        """Return the number and the 32 bytes of a key nobody had before. Raises StoreError."""
+        ...
+
+    def get(self, key_no: int) -> bytes | None:
+        """Return a key; None once it is erased. Raises StoreError."""
+        ...
+
+    def erase(self, key_no: int) -> None:
+        """Destroy a key for good. Raises StoreError."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+class Signer(Protocol):
+    """Signs checkpoints. The private key stays behind this port."""
+
+    @property
+    def public_key(self) -> bytes:
+        """The 32 bytes of the Ed25519 public key."""
+        ...
+
+    def sign(self, data: bytes) -> bytes:
+        """Return the 64-byte Ed25519 signature."""
+        ...
+
+
+class KeyWrapper(Protocol):
+    """Wraps and unwraps data keys with the key-encryption key, which stays behind this port."""
+
+    def wrap(self, key: bytes, context: bytes) -> bytes:
+        """Return the key, encrypted and bound to `context`."""
+        ...
+
+    def unwrap(self, wrapped: bytes, context: bytes) -> bytes:
+        """Return the key; raise StoreError when it was wrapped by another key or for another context."""
+        ...
+
+
+class Metrics(Protocol):
+    """Hears how the log does."""
+
+    def committed(self, *, operations: int, leaves: int, seconds: float) -> None:
+        """One commit succeeded."""
+        ...
+
+    def refused(self) -> None:
+        """One commit failed, or an operation found no room in the queue."""
+        ...

@@ -1,0 +1,162 @@
+"""An open run as its records tell it: the state is a fold over leaves, so disk and memory cannot differ.
+
+`evolve` is used both when a record is written and when a run is read back after a restart.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from podium_audit.ports import RunRow
+from podium_core.domain.run import AttemptKind, RunOutcome
+
+PARTS_PER_LEAF = 256
+STEP_KINDS = frozenset({AttemptKind.STEP, AttemptKind.REPAIR, AttemptKind.CONTINUATION})
+"""The kinds of attempt that perform a step of a recorded plan."""
+
+_US_PER_DAY = 86_400_000_000
+
+
+class Movement(NamedTuple):
+    """Money that one record moves, in USD micros of one month's budget."""
+
+    month: str
+    reserved: int
+    settled: int
+
+
+class StoredPart(NamedTuple):
+    """Where a content part is. `attempt_id` names the attempt whose record carries it."""
+
+    content_no: int
+    length: int
+    attempt_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepRule:
+    """What the recorded plan allows one step."""
+
+    workers: tuple[str, str]
+    access: frozenset[int]
+    sees_previous_round: bool
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt and the money it holds."""
+
+    kind: str
+    round: int
+    step_index: int
+    month: str
+    max_cost_usd_micros: int
+    is_unknown: bool = False
+
+
+@dataclass(slots=True)
+class RunState:
+    """Everything the checks need to know of one run."""
+
+    row: RunRow
+    data_key: bytes | None
+    allowed: dict[str, bool] = field(default_factory=dict)
+    caps: dict[str, Any] = field(default_factory=dict)
+    kind: str = ""
+    plans: list[tuple[StepRule, ...]] = field(default_factory=list)
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    open_attempts: dict[str, Attempt] = field(default_factory=dict)
+    step_attempts: dict[tuple[int, int], list[str]] = field(default_factory=dict)
+    parts: dict[str, StoredPart] = field(default_factory=dict)
+    leaf_indices: list[int] = field(default_factory=list)
+    reserved_usd_micros: int = 0
+    settled_usd_micros: int = 0
+    outcome: RunOutcome | None = None
+    sealed_cost_usd_micros: int = 0
+    is_sealing: bool = False
+
+    def evolve(self, index: int, record: dict[str, Any]) -> list[Movement]:
+        """Take in one record of this run; return the money it moves."""
+        facts = record["facts"]
+        if record["run_seq"] is not None:
+            self.leaf_indices.append(index)
+        attempt_id = facts.get("attempt_id", "")
+        for place, entry in enumerate(record["contents"]):
+            self.parts[entry["part_id"]] = StoredPart(
+                index * PARTS_PER_LEAF + place, entry["length"], attempt_id
+            )
+        match record["type"]:
+            case "opened":
+                self._open(facts)
+            case "plan":
+                self.plans.append(_step_rules(facts["steps"]))
+            case "attempt_begun":
+                return [self._begin(facts, month_of(record["time_us"]))]
+            case "attempt_ended":
+                return [self._end(attempt_id, facts["cost_usd_micros"])]
+            case "attempt_late":
+                return [self._end_late(self.attempts[attempt_id], facts["cost_usd_micros"])]
+            case "sealed":
+                return self._seal(facts)
+        return []
+
+    def _open(self, facts: dict[str, Any]) -> None:
+        self.kind = facts["kind"]
+        self.caps = facts["caps"]
+        for verdict in facts["verdicts"]:
+            worker_id = verdict["worker_id"]
+            self.allowed[worker_id] = verdict["allowed"] and self.allowed.get(worker_id, True)
+
+    def _begin(self, facts: dict[str, Any], month: str) -> Movement:
+        attempt_id, cost = facts["attempt_id"], facts["max_cost_usd_micros"]
+        attempt = Attempt(facts["kind"], facts["round"], facts["step_index"], month, cost)
+        self.attempts[attempt_id] = self.open_attempts[attempt_id] = attempt
+        if attempt.kind in STEP_KINDS:
+            self.step_attempts.setdefault((attempt.round, attempt.step_index), []).append(attempt_id)
+        self.reserved_usd_micros += cost
+        return Movement(month, cost, 0)
+
+    def _end(self, attempt_id: str, cost: int) -> Movement:
+        attempt = self.open_attempts.pop(attempt_id)
+        self.reserved_usd_micros -= attempt.max_cost_usd_micros
+        self.settled_usd_micros += cost
+        return Movement(attempt.month, -attempt.max_cost_usd_micros, cost)
+
+    def _end_late(self, attempt: Attempt, cost: int) -> Movement:
+        attempt.is_unknown = False
+        difference = cost - attempt.max_cost_usd_micros
+        self.settled_usd_micros += difference
+        return Movement(attempt.month, 0, difference)
+
+    def _seal(self, facts: dict[str, Any]) -> list[Movement]:
+        self.outcome = RunOutcome(facts["outcome"])
+        self.sealed_cost_usd_micros = facts["cost_usd_micros"]
+        movements = []
+        for attempt_id in facts["unknown_attempts"]:
+            attempt = self.attempts[attempt_id]
+            attempt.is_unknown = True
+            movements.append(self._end(attempt_id, attempt.max_cost_usd_micros))
+        return movements
+
+
+def _step_rules(steps: Iterable[dict[str, Any]]) -> tuple[StepRule, ...]:
+    return tuple(
+        StepRule(
+            (step["worker_id"], step["fallback_worker_id"]),
+            frozenset(step["access"]),
+            step["sees_previous_round"],
+        )
+        for step in steps
+    )
+
+
+def month_of(time_us: int) -> str:
+    """Return the UTC calendar month, YYYY-MM, of a time in microseconds since the epoch."""
+    return _month_of_day(time_us // _US_PER_DAY)
+
+
+@lru_cache(maxsize=8)
+def _month_of_day(day: int) -> str:
+    return datetime.fromtimestamp(day * _US_PER_DAY // 1_000_000, UTC).strftime("%Y-%m")

@@ -1,0 +1,105 @@
+"""Data keys of runs, wrapped, in a small SQLite file of their own that can be backed up and erased apart.
+
+Keys are made ahead, hundreds per commit, so that opening a run costs no extra one.
+"""
+
+import secrets
+import sqlite3
+from collections import deque
+from pathlib import Path
+
+from podium_audit.ports import KeyWrapper, StoreError
+from podium_audit.stores.sqlite_reader import store_errors
+
+_KEY_BYTES = 32
+_SCHEMA_VERSION = 1
+
+
+class SqliteRunKeys:
+    """A pool of unused keys in memory, and every used key by number. Used by one thread."""
+
+    def __init__(self, file: Path, wrapper: KeyWrapper, *, pool_size: int = 512) -> None:
+        self._file = file
+        self._wrapper = wrapper
+        self._pool_size = pool_size
+        self._pool: deque[tuple[int, bytes]] = deque()
+        self._connection: sqlite3.Connection | None = None
+
+    def open(self, last_used: int) -> None:
+        """Get ready to hand out keys numbered above `last_used`. Raises StoreError."""
+        with store_errors():
+            self._connection = connection = sqlite3.connect(
+                self._file, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA cache_size = -1024")
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version not in (0, _SCHEMA_VERSION):
+                raise StoreError(f"the key store has schema version {version}, not {_SCHEMA_VERSION}")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS run_keys"
+                " (key_no INTEGER PRIMARY KEY AUTOINCREMENT, wrapped BLOB NOT NULL) STRICT"
+            )
+            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+            rows = connection.execute(
+                "SELECT key_no, wrapped FROM run_keys WHERE key_no > ? ORDER BY key_no", (last_used,)
+            ).fetchall()
+        self._pool = deque(
+            (key_no, self._wrapper.unwrap(wrapped, _context(key_no))) for key_no, wrapped in rows
+        )
+
+    def take(self) -> tuple[int, bytes]:
+        """Return the number and the 32 bytes of a key nobody had before. Raises StoreError."""
+        if not self._pool:
+            self._fill()
+        return self._pool.popleft()
+
+    def get(self, key_no: int) -> bytes | None:
+        """Return a key; None once it is erased. Raises StoreError."""
+        with store_errors():
+            row = self._connected.execute(
+                "SELECT wrapped FROM run_keys WHERE key_no = ?", (key_no,)
+            ).fetchone()
+        return self._wrapper.unwrap(row[0], _context(key_no)) if row else None
+
+    def erase(self, key_no: int) -> None:
+        """Destroy a key for good. Raises StoreError."""
+        with store_errors():
+            self._connected.execute("DELETE FROM run_keys WHERE key_no = ?", (key_no,))
+            self._connected.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._pool.clear()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _fill(self) -> None:
+        connection = self._connected
+        with store_errors():
+            (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()
+            fresh = [(last + 1 + at, secrets.token_bytes(_KEY_BYTES)) for at in range(self._pool_size)]
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                connection.executemany(
+                    "INSERT INTO run_keys VALUES (?, ?)",
+                    [(key_no, self._wrapper.wrap(key, _context(key_no))) for key_no, key in fresh],
+                )
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        self._pool.extend(fresh)
+
+    @property
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StoreError("the key store is not open")
+        return self._connection
+
+
+def _context(key_no: int) -> bytes:
+    return f"podium-run-key/1\x00{key_no}".encode()

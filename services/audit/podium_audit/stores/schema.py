@@ -1,0 +1,63 @@
+"""The log's tables. `user_version` counts schema versions; an unknown one is refused, never guessed at."""
+
+SCHEMA_VERSION = 1
+
+STATEMENTS = (
+    """CREATE TABLE runs (
+        run_no INTEGER PRIMARY KEY,
+        run_id TEXT NOT NULL UNIQUE,
+        tenant_id TEXT NOT NULL,
+        principal_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        requested_model TEXT NOT NULL,
+        key_no INTEGER NOT NULL,
+        tenant_budget_usd_micros INTEGER,
+        opened_us INTEGER NOT NULL
+    ) STRICT""",
+    "CREATE INDEX runs_of_tenant ON runs (tenant_id, run_no)",
+    "CREATE INDEX runs_of_principal ON runs (tenant_id, principal_id, run_no)",
+    """CREATE TABLE open_runs (run_no INTEGER PRIMARY KEY REFERENCES runs (run_no)) STRICT""",
+    """CREATE TABLE seals (
+        run_no INTEGER PRIMARY KEY REFERENCES runs (run_no),
+        sealed_us INTEGER NOT NULL,
+        outcome TEXT NOT NULL,
+        cost_usd_micros INTEGER NOT NULL,
+        attempt_count INTEGER NOT NULL
+    ) STRICT""",
+    """CREATE TABLE leaves (
+        leaf_index INTEGER PRIMARY KEY,
+        run_no INTEGER REFERENCES runs (run_no),
+        data BLOB NOT NULL
+    ) STRICT""",
+    "CREATE INDEX leaves_of_run ON leaves (run_no) WHERE run_no IS NOT NULL",
+    """CREATE TABLE events (
+        event_id TEXT PRIMARY KEY,
+        digest BLOB NOT NULL,
+        first_index INTEGER NOT NULL REFERENCES leaves (leaf_index),
+        leaf_count INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE TABLE contents (content_no INTEGER PRIMARY KEY, sealed BLOB NOT NULL) STRICT",
+    """CREATE TABLE tiles (
+        level INTEGER NOT NULL,
+        tile_index INTEGER NOT NULL,
+        hashes BLOB NOT NULL,
+        PRIMARY KEY (level, tile_index)
+    ) STRICT""",
+    "CREATE TABLE checkpoints (size INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT",
+    """CREATE TABLE leaf_counts (
+        tenant_id TEXT PRIMARY KEY,
+        leaf_count INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE settled (
+        tenant_id TEXT NOT NULL,
+        month TEXT NOT NULL,
+        usd_micros INTEGER NOT NULL,
+        PRIMARY KEY (tenant_id, month)
+    ) STRICT, WITHOUT ROWID""",
+    *(
+        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table}"
+        f" BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+        for table in ("leaves", "events", "checkpoints", "seals")
+        for verb in ("UPDATE", "DELETE")
+    ),
+)

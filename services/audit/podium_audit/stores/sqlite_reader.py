@@ -1,0 +1,126 @@
+"""Reads the log's SQLite database: committed rows only, on a connection that cannot write."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from podium_audit.ports import CheckpointRow, RunRow, SealRow, StoreError
+
+_RUN_COLUMNS = ", ".join(f"runs.{name}" for name in RunRow._fields)
+_SEAL_COLUMNS = ", ".join(f"seals.{name}" for name in SealRow._fields)
+_RUNS = f"SELECT {_RUN_COLUMNS}, {_SEAL_COLUMNS} FROM runs LEFT JOIN seals USING (run_no)"  # noqa: S608 - constants
+_RUN_WIDTH = len(RunRow._fields)
+_CACHE_KIB = 2_048
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Turn the database's errors into StoreError; its text names no content, but stays in the log file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{type(error).__name__}: {error}") from error
+
+
+class SqliteReads:
+    """The queries of `LogReader` over a connection that a subclass opens."""
+
+    _connection: sqlite3.Connection | None = None
+
+    def checkpoint(self) -> CheckpointRow | None:
+        """Return the newest checkpoint; None for an empty log."""
+        row = self._one("SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1")
+        return CheckpointRow(*row) if row else None
+
+    def checkpoint_over(self, index: int) -> CheckpointRow | None:
+        """Return the oldest checkpoint that covers leaf `index`."""
+        row = self._one("SELECT size, note FROM checkpoints WHERE size > ? ORDER BY size LIMIT 1", index)
+        return CheckpointRow(*row) if row else None
+
+    def tile(self, level: int, index: int) -> bytes:
+        """Return the hashes stored for a tile; empty when there are none."""
+        row = self._one("SELECT hashes FROM tiles WHERE level = ? AND tile_index = ?", level, index)
+        return row[0] if row else b""
+
+    def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:
+        """Return a run by its id, with its end when it is sealed."""
+        row = self._one(f"{_RUNS} WHERE run_id = ?", run_id)
+        return _run(row) if row else None
+
+    def runs_of(
+        self, tenant_id: str, principal_id: str | None, *, before_no: int | None, limit: int
+    ) -> list[tuple[RunRow, SealRow | None]]:
+        """Return a tenant's runs, newest first; only one principal's when given."""
+        where, values = _owner(tenant_id, principal_id)
+        if before_no is not None:
+            where, values = f"{where} AND runs.run_no < ?", [*values, before_no]
+        rows = self._all(f"{_RUNS} WHERE {where} ORDER BY runs.run_no DESC LIMIT ?", *values, limit)
+        return [_run(row) for row in rows]
+
+    def count_runs(self, tenant_id: str, principal_id: str | None) -> int:
+        """Return how many runs `runs_of` could show in all."""
+        where, values = _owner(tenant_id, principal_id)
+        row = self._one(f"SELECT count(*) FROM runs WHERE {where}", *values)  # noqa: S608 - constants
+        return int(row[0]) if row else 0
+
+    def leaves_of(self, run_no: int, *, below: int | None = None) -> list[tuple[int, bytes]]:
+        """Return (index, bytes) of every leaf that names the run, ascending, with an index under `below`."""
+        if below is None:
+            return self._all(
+                "SELECT leaf_index, data FROM leaves WHERE run_no = ? ORDER BY leaf_index", run_no
+            )
+        return self._all(
+            "SELECT leaf_index, data FROM leaves WHERE run_no = ? AND leaf_index < ? ORDER BY leaf_index",
+            run_no,
+            below,
+        )
+
+    def content(self, content_no: int) -> bytes | None:
+        """Return sealed content."""
+        row = self._one("SELECT sealed FROM contents WHERE content_no = ?", content_no)
+        return row[0] if row else None
+
+    def _one(self, query: str, *values: object) -> Any:
+        with store_errors():
+            return self._connected.execute(query, values).fetchone()
+
+    def _all(self, query: str, *values: object) -> list[Any]:
+        with store_errors():
+            return self._connected.execute(query, values).fetchall()
+
+    @property
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StoreError("the database is not open")
+        return self._connection
+
+
+class SqliteReader(SqliteReads):
+    """A read-only connection, for one thread at a time."""
+
+    def __init__(self, file: Path) -> None:
+        with store_errors():
+            self._connection = sqlite3.connect(
+                f"file:{file}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("PRAGMA query_only = ON")
+            self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _owner(tenant_id: str, principal_id: str | None) -> tuple[str, list[object]]:
+    if principal_id is None:
+        return "runs.tenant_id = ?", [tenant_id]
+    return "runs.tenant_id = ? AND runs.principal_id = ?", [tenant_id, principal_id]
+
+
+def _run(row: Sequence[Any]) -> tuple[RunRow, SealRow | None]:
+    seal = None if row[_RUN_WIDTH] is None else SealRow(*row[_RUN_WIDTH:])
+    return RunRow(*row[:_RUN_WIDTH]), seal
