@@ -49,16 +49,19 @@ def canonical(record: dict[str, object]) -> bytes:
 
 
 def _check(value: object) -> None:
+    # Most values are plain strings: passing over them here halves the cost of a record.
     if isinstance(value, dict):
         for key, item in cast("dict[object, object]", value).items():
             if not isinstance(key, str) or not key.isascii():
                 raise PodiumError(Code.INVALID_REQUEST, "record keys must be ASCII strings")
-            _check(item)
+            if type(item) is not str:
+                _check(item)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            _check(item)
+            if type(item) is not str:
+                _check(item)
     elif isinstance(value, int):
-        if abs(value) > _MAX_INTEGER:
+        if not -_MAX_INTEGER <= value <= _MAX_INTEGER:
             raise PodiumError(Code.INVALID_REQUEST, "record integers must be within 2^53 - 1")
     elif not (value is None or isinstance(value, str)):
         raise PodiumError(Code.INVALID_REQUEST, f"a record cannot hold a {type(value).__name__}")
