@@ -1,1 +1,1 @@
-"""Providers, one module per protocol."""
+"""Clients of model providers: one module per protocol."""

@@ -1,0 +1,80 @@
+"""`podium-router`: builds the router from its settings and serves until told to stop."""
+
+import asyncio
+import sys
+from contextlib import AsyncExitStack
+
+from podium.router.v1.router_service_pb2_grpc import add_RouterServiceServicer_to_server
+from podium_core.config.pool import load_pool
+from podium_core.config.watched import Watched
+from podium_core.domain.clock import SystemClock
+from podium_core.domain.ids import RandomIds
+from podium_core.runtime.grpc_client import open_channel
+from podium_core.runtime.grpc_server import GrpcServer
+from podium_core.runtime.logs import configure_logging
+from podium_core.runtime.service import run_service, until_stopped
+from podium_core.runtime.settings_base import load_settings
+from podium_core.runtime.telemetry import configure_telemetry
+from podium_router.audit_client import GrpcAudit
+from podium_router.catalog import Catalog
+from podium_router.dispatch import Dispatcher
+from podium_router.endings import Endings
+from podium_router.keys import Keys
+from podium_router.providers.native import NativeClient
+from podium_router.servicer import PERMISSIONS, RouterServicer
+from podium_router.settings import RouterSettings, environment_variable
+from podium_router.telemetry import ChatTelemetry
+
+
+async def serve(settings: RouterSettings) -> None:
+    """Serve until SIGTERM or SIGINT, then let running attempts end."""
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        telemetry = configure_telemetry("router", settings)
+        stack.callback(telemetry.shutdown)
+        channel = open_channel(settings.audit_address, "audit", settings.tls)
+        stack.push_async_callback(channel.close)
+        client = NativeClient(settings.provider_limits, clock)
+        stack.push_async_callback(client.close)
+        pool = Watched(settings.pool_file, load_pool, interval_s=settings.pool_poll_s)
+        catalog = Catalog(
+            lambda: pool.current,
+            Keys(environment_variable),
+            clock,
+            settings.lane_limits,
+            settings.breaker_limits,
+        )
+        audit = GrpcAudit(channel, clock, end_budget_s=settings.end_budget_s)
+        endings = Endings(audit, settings.max_pending_ends)
+        dispatcher = Dispatcher(
+            catalog,
+            audit,
+            client,
+            endings,
+            ChatTelemetry(telemetry.tracer, telemetry.meter),
+            clock,
+            RandomIds(clock),
+            limits=settings.dispatch_limits,
+            batches=settings.batch_limits,
+        )
+        server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
+        servicer = RouterServicer(dispatcher, catalog, allow_cli=settings.allow_cli)
+        add_RouterServiceServicer_to_server(servicer, server.server)
+        await server.start()
+        watching = asyncio.create_task(pool.watch())
+        await until_stopped()
+        watching.cancel()
+        await server.stop(settings.drain_s)
+        await dispatcher.drain(timeout_s=1.0)
+        await endings.drain(settings.end_budget_s)
+
+
+def main() -> None:
+    """Run the service."""
+    settings = load_settings(RouterSettings, sys.argv[1:])
+    configure_logging("router", settings.log_level)
+    run_service(lambda: serve(settings))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""The workers as calls find them: the last two versions of the pool, and each worker's lane and breaker."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from yarl import URL
+
+from podium_core.config.pool import KeyReference, PoolFile, WorkerEntry
+from podium_core.domain.clock import Clock
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.pool import Health, Pool, Worker
+from podium_router.body import BodyShape
+from podium_router.breaker import Breaker, BreakerLimits
+from podium_router.keys import Keys
+from podium_router.lanes import Lane, LaneLimits
+from podium_router.ports import ApiKey
+
+_KEPT_VERSIONS = 2
+_COMPLETIONS_PATH = "/chat/completions"
+MAX_COMPLETION_TOKENS_FEATURE = "max_completion_tokens"
+"""A worker with this feature is told its token limit under OpenAI's newer name."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """What outlives versions of the pool file: running calls and recent failures of one worker."""
+
+    lane: Lane
+    breaker: Breaker
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One worker of one pool version, ready to be called."""
+
+    worker: Worker
+    url: URL
+    shape: BodyShape
+    key: KeyReference | None
+    timeout_s: float
+    state: WorkerState
+    pool_digest: str
+    price_digest: str
+
+
+class Catalog:
+    """Finds routes. `source` gives the newest good pool file; a new one is noticed at the next look."""
+
+    def __init__(
+        self,
+        source: Callable[[], PoolFile],
+        keys: Keys,
+        clock: Clock,
+        lane_limits: LaneLimits,
+        breaker_limits: BreakerLimits,
+    ) -> None:
+        self._source = source
+        self._keys = keys
+        self._clock = clock
+        self._lane_limits = lane_limits
+        self._breaker_limits = breaker_limits
+        self._newest: PoolFile | None = None
+        self._versions: dict[str, dict[str, Route]] = {}
+        self._states: dict[str, WorkerState] = {}
+        self._targets: dict[str, tuple[object, ...]] = {}
+        self._refresh()
+
+    def route(self, pool_digest: str, worker_id: str) -> Route:
+        """Return a worker as the named pool version has it.
+
+        Raises PodiumError: CONFLICT (STALE_POOL) for a version that is gone, NOT_FOUND for a worker that
+        this version does not have.
+        """
+        self._refresh()
+        version = self._versions.get(pool_digest)
+        if version is None:
+            raise PodiumError(
+                Code.CONFLICT,
+                "the pool has changed since this plan was made; list the workers and plan again",
+                reason="STALE_POOL",
+                param="pool_digest",
+            )
+        route = version.get(worker_id)
+        if route is None:
+            raise PodiumError(
+                Code.NOT_FOUND,
+                "the pool has no such worker; ListWorkers names those there are",
+                reason="UNKNOWN_WORKER",
+                param="worker_id",
+            )
+        return route
+
+    def key_of(self, route: Route) -> ApiKey | None:
+        """Return the key to call with; None for a worker that needs none. Raises PodiumError without it."""
+        if route.key is None:
+            return None
+        key = self._keys.find(route.key)
+        if key is None:
+            raise PodiumError(
+                Code.PROVIDER_FAILED,
+                "the worker's provider key is not configured",
+                reason="WORKER_UNCONFIGURED",
+                metadata={"retryable": "false"},
+            )
+        return key
+
+    def pool(self) -> Pool:
+        """Return the newest pool with each worker's health as it is now."""
+        newest = self._refresh()
+        routes = self._versions[newest.pool.pool_digest]
+        workers = tuple(
+            replace(worker, health=self._health_of(routes[worker.worker_id]))
+            for worker in newest.pool.workers
+        )
+        return Pool(workers, newest.pool.pool_digest, newest.pool.price_digest)
+
+    def _health_of(self, route: Route) -> Health:
+        if route.key is not None and self._keys.find(route.key) is None:
+            return Health.UNCONFIGURED
+        return Health.DOWN if route.state.breaker.is_down else Health.UP
+
+    def _refresh(self) -> PoolFile:
+        newest = self._source()
+        if newest is not self._newest:
+            self._newest = newest
+            self._take(newest)
+        return newest
+
+    def _take(self, file: PoolFile) -> None:
+        digest = file.pool.pool_digest
+        self._versions.pop(digest, None)
+        self._versions[digest] = {
+            entry.worker.worker_id: self._route_of(entry, file.pool) for entry in file.entries
+        }
+        while len(self._versions) > _KEPT_VERSIONS:
+            del self._versions[next(iter(self._versions))]
+        kept = {worker_id for routes in self._versions.values() for worker_id in routes}
+        self._states = {worker_id: self._states[worker_id] for worker_id in kept}
+        self._targets = {worker_id: self._targets[worker_id] for worker_id in kept}
+
+    def _route_of(self, entry: WorkerEntry, pool: Pool) -> Route:
+        worker = entry.worker
+        return Route(
+            worker=worker,
+            url=URL(entry.base_url + _COMPLETIONS_PATH),
+            shape=BodyShape.of(
+                worker.provider_model,
+                max_completion_tokens=MAX_COMPLETION_TOKENS_FEATURE in worker.card.features,
+            ),
+            key=entry.key,
+            timeout_s=entry.timeout_s,
+            state=self._state_of(entry),
+            pool_digest=pool.pool_digest,
+            price_digest=pool.price_digest,
+        )
+
+    def _state_of(self, entry: WorkerEntry) -> WorkerState:
+        """Keep the lane; forget failures when the worker is reached another way now."""
+        worker_id = entry.worker.worker_id
+        target = (entry.base_url, entry.key, entry.worker.provider_model)
+        state = self._states.get(worker_id)
+        if state is None or self._targets[worker_id] != target:
+            lane = Lane(self._lane_limits) if state is None else state.lane
+            state = WorkerState(lane, Breaker(self._breaker_limits, self._clock))
+        state.lane.resize(entry.worker.max_concurrency)
+        self._states[worker_id] = state
+        self._targets[worker_id] = target
+        return state

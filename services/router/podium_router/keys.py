@@ -1,0 +1,72 @@
+"""Provider keys, from files or the environment. They leave this module only inside `ApiKey`."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from podium_core.config.pool import KeyReference
+from podium_router.ports import ApiKey
+
+_log = logging.getLogger(__name__)
+_MAX_KEY_CHARS = 8_192
+
+
+class _Stamp(NamedTuple):
+    """What changes when a file does; mounted secrets are replaced by renaming, so the inode counts."""
+
+    modified_ns: int
+    size: int
+    inode: int
+
+
+class Keys:
+    """Reads keys. A key file is read again when it has changed, so a rotation needs no restart."""
+
+    def __init__(self, environment: Callable[[str], str | None]) -> None:
+        self._environment = environment
+        self._files: dict[Path, tuple[_Stamp | None, ApiKey | None]] = {}
+        self._variables: dict[str, ApiKey | None] = {}
+
+    def find(self, reference: KeyReference) -> ApiKey | None:
+        """Return the key, or None while there is none that could be sent."""
+        if reference.file is not None:
+            return self._from_file(reference.file)
+        name = reference.env or ""
+        if name not in self._variables:
+            self._variables[name] = _usable(self._environment(name) or "")
+        return self._variables[name]
+
+    def _from_file(self, path: Path) -> ApiKey | None:
+        stamp = _stamp(path)
+        known = self._files.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        key = _read(path) if stamp is not None else None
+        if key is None:
+            _log.warning("a key file is missing, empty or not one line of ASCII", extra={"file": path.name})
+        self._files[path] = (stamp, key)
+        return key
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return _Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def _read(path: Path) -> ApiKey | None:
+    try:
+        with path.open(encoding="ascii") as file:
+            return _usable(file.read(_MAX_KEY_CHARS + 1))
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _usable(text: str) -> ApiKey | None:
+    key = text.strip()
+    if not key or len(key) > _MAX_KEY_CHARS or not key.isascii() or not key.isprintable() or " " in key:
+        return None
+    return ApiKey(key)

@@ -1,0 +1,142 @@
+"""Carries one attempt's events from the task that makes them to the RPC that sends them.
+
+Deltas are batched, since a gRPC message costs ten times the parsing of a delta: the first goes at once,
+then what has gathered goes after a short while or a certain size. Bounded: a slow reader slows the
+provider down.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.usage import Usage
+from podium_router.ports import Delta
+
+_FULL_AT_BATCHES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Permitted:
+    """The log holds the attempt."""
+
+    leaf_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The attempt reached its end. `message` is the whole output of a call that was not streamed."""
+
+    finish_reason: str
+    usage: Usage
+    cost_usd_micros: int
+    latency_us: int
+    first_delta_us: int
+    provider_response_id: str
+    served_model: str
+    message: Delta
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """When gathered deltas are sent: `interval_s` after the last message or at `size` characters."""
+
+    interval_s: float = 0.015
+    size: int = 1_024
+
+
+class Outbox:
+    """One writer, one reader. The reader calls `take` until it returns Completed or raises."""
+
+    def __init__(self, limits: BatchLimits) -> None:
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._permitted: Permitted | None = None
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._tool_calls: list[dict[str, object]] = []
+        self._size = 0
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._end: Completed | BaseException | None = None
+        self._ready = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the writer has said how the attempt ended."""
+        return self._end is not None
+
+    def permit(self, leaf_index: int) -> None:
+        """Tell the reader that the permit is there."""
+        self._permitted = Permitted(leaf_index)
+        self._ready.set()
+
+    def put(self, delta: Delta) -> None:
+        """Add output; it is sent alone, or with what comes in the next moments."""
+        if delta.text:
+            self._text.append(delta.text)
+        if delta.reasoning:
+            self._reasoning.append(delta.reasoning)
+        if delta.tool_calls:
+            self._tool_calls.extend(delta.tool_calls)
+        self._size += len(delta.text) + len(delta.reasoning) + 64 * len(delta.tool_calls)
+        if self._size >= self._limits.size:
+            self._ready.set()
+            if self._size >= self._limits.size * _FULL_AT_BATCHES:
+                self._room.clear()
+        elif self._timer is None and not self._ready.is_set():
+            if self._loop.time() >= self._due:
+                self._ready.set()
+            else:
+                self._timer = self._loop.call_at(self._due, self._ready.set)
+
+    async def room(self) -> None:
+        """Wait until the reader has taken enough that more may be put."""
+        if not self._room.is_set():
+            await self._room.wait()
+
+    def close(self, writer: "asyncio.Task[None]") -> None:
+        """End the box when its writer is gone without a word: by a defect, or because it was stopped."""
+        if self._end is None:
+            error = None if writer.cancelled() else writer.exception()
+            self.finish(error or PodiumError(Code.CANCELLED, "the attempt was stopped"))
+
+    def finish(self, end: Completed | BaseException) -> None:
+        """Say how the attempt ended. Deltas that were put before are still delivered."""
+        if self._end is None:
+            self._end = end
+            self._room.set()
+            self._ready.set()
+
+    async def take(self) -> Permitted | Delta | Completed:
+        """Return the next event. Raises the error that ended the attempt."""
+        while True:
+            if self._permitted is not None:
+                permitted, self._permitted = self._permitted, None
+                return permitted
+            if self._size and self._ready.is_set():
+                return self._take_batch()
+            if self._end is not None and not self._size:
+                if isinstance(self._end, Completed):
+                    return self._end
+                raise self._end
+            self._ready.clear()
+            if self._size and self._timer is None:
+                self._timer = self._loop.call_at(self._due, self._ready.set)
+            await self._ready.wait()
+
+    def _take_batch(self) -> Delta:
+        batch = Delta("".join(self._text), "".join(self._reasoning), tuple(self._tool_calls))
+        self._text.clear()
+        self._reasoning.clear()
+        self._tool_calls.clear()
+        self._size = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._due = self._loop.time() + self._limits.interval_s
+        if self._end is None:
+            self._ready.clear()
+        self._room.set()
+        return batch

@@ -1,0 +1,106 @@
+"""Everything the router can be told, as environment variables `PODIUM_ROUTER_*`."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from podium_core.config.pool import load_pool
+from podium_core.runtime.settings_base import ServiceSettings, check_listen, settings_config
+from podium_router.breaker import BreakerLimits
+from podium_router.dispatch import DispatchLimits
+from podium_router.lanes import LaneLimits
+from podium_router.outbox import BatchLimits
+from podium_router.providers.native import ProviderLimits
+
+Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+ByteCount = Annotated[int, Field(ge=1_024, le=60 * 1024 * 1024)]
+
+
+class RouterSettings(ServiceSettings):
+    """The router: reaches the workers, holds the provider keys, lets nothing out without a permit."""
+
+    model_config = settings_config("ROUTER")
+
+    listen: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:7052"
+    """host:port of the gRPC server."""
+    audit_address: str = "127.0.0.1:7053"
+    """host:port of the audit service."""
+    pool_file: Path
+    """pool.yaml: the workers. A change is taken up without a restart."""
+    pool_poll_s: Seconds = 2.0
+    """How often the pool file is looked at, in seconds."""
+    permit_timeout_s: Seconds = 5.0
+    """Longest wait for the log's permit. Without it nothing is sent."""
+    end_budget_s: Seconds = 30.0
+    """How long the end of an attempt is offered to the log before the log settles it itself."""
+    max_pending_ends: Count = 4_096
+    """Unconfirmed ends above which no new attempt begins."""
+    connect_timeout_s: Seconds = 5.0
+    """Longest wait for a connection to a provider."""
+    idle_timeout_s: Seconds = 120.0
+    """Longest silence of a provider's stream. The whole call is bounded by the worker's timeout_s."""
+    max_body_bytes: ByteCount = 32 * 1024 * 1024
+    """Largest request that is sent to a provider."""
+    max_answer_bytes: ByteCount = 8 * 1024 * 1024
+    """Largest answer that is taken from a provider."""
+    max_waiting_per_worker: Annotated[int, Field(ge=0, le=100_000)] = 256
+    """Calls that may wait for a place at one worker; more are refused."""
+    max_wait_s: Seconds = 10.0
+    """Longest wait for a place at a worker."""
+    breaker_failures: Count = 5
+    """Failures in a row after which a worker is paused."""
+    breaker_pause_s: Seconds = 5.0
+    """First pause of a failing worker; it doubles with each failed probe."""
+    breaker_max_pause_s: Seconds = 60.0
+    """Longest pause of a failing worker."""
+    flush_interval_s: Annotated[float, Field(ge=0, le=1)] = 0.015
+    """How long streamed output gathers before it is sent on. The first piece goes at once."""
+    flush_chars: Count = 1_024
+    """How much streamed output gathers before it is sent on."""
+    allow_cli: bool = False
+    """Let the command line's certificate make attempts."""
+    drain_s: Seconds = 20.0
+    """How long running attempts may take to end when the service stops."""
+
+    def check(self) -> None:
+        """Read what the settings point to."""
+        super().check()
+        load_pool(self.pool_file)
+
+    @property
+    def lane_limits(self) -> LaneLimits:
+        """Bounds of the queue in front of each worker."""
+        return LaneLimits(self.max_waiting_per_worker, self.max_wait_s)
+
+    @property
+    def breaker_limits(self) -> BreakerLimits:
+        """When a failing worker is paused, and for how long."""
+        return BreakerLimits(self.breaker_failures, self.breaker_pause_s, self.breaker_max_pause_s)
+
+    @property
+    def provider_limits(self) -> ProviderLimits:
+        """Bounds of one provider call."""
+        return ProviderLimits(
+            connect_s=self.connect_timeout_s,
+            idle_s=self.idle_timeout_s,
+            max_answer_bytes=self.max_answer_bytes,
+            max_event_bytes=self.max_answer_bytes,
+        )
+
+    @property
+    def dispatch_limits(self) -> DispatchLimits:
+        """Bounds of one attempt."""
+        return DispatchLimits(self.permit_timeout_s, self.max_body_bytes)
+
+    @property
+    def batch_limits(self) -> BatchLimits:
+        """When gathered output is sent on."""
+        return BatchLimits(self.flush_interval_s, self.flush_chars)
+
+
+def environment_variable(name: str) -> str | None:
+    """Return a provider key's variable, as `pool.yaml` names it."""
+    return os.environ.get(name)  # noqa: TID251 - settings
