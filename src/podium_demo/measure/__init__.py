@@ -1,0 +1,1 @@
+"""Measures the specialists on generated items, for the cards in pool.demo.yaml."""

@@ -1,0 +1,1 @@
+"""The specialists: each a function from an instruction and earlier results to an exact answer."""
