@@ -4,6 +4,7 @@ The CA's private key is discarded unless asked for, so nobody can issue a furthe
 """
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ from podium_core.runtime.identity import TlsFiles, dns_name, spiffe_id
 CA_FILE = "ca.pem"
 CA_KEY_FILE = "ca-key.pem"
 
+_SERVICE = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _LIFETIME = timedelta(days=825)
 _CLOCK_SKEW = timedelta(minutes=5)
 _NANOS = 1_000_000_000
@@ -33,15 +35,20 @@ def create_local_ca(
     """Write `ca.pem` and, per service, `<service>/cert.pem` and `<service>/key.pem` under `directory`.
 
     Private keys are readable by their owner only. Files that exist are replaced: certificates of an
-    earlier CA stop being trusted.
+    earlier CA stop being trusted. Raises ValueError for a name that is no plain lower-case word.
     """
+    names = tuple(services)
+    for name in names:
+        if not _SERVICE.fullmatch(name):
+            raise ValueError(f"a service is named by lower-case letters, digits and dashes, not {name!r}")
     now = datetime.fromtimestamp((clock or SystemClock()).now_ns() / _NANOS, UTC)
     authority = _new_authority(now)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     _write(directory / CA_FILE, authority.certificate.public_bytes(serialization.Encoding.PEM), 0o644)
+    (directory / CA_KEY_FILE).unlink(missing_ok=True)
     if keep_ca_key:
         _write(directory / CA_KEY_FILE, _pem(authority.key), 0o600)
-    for service in services:
+    for service in names:
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _issue(authority, service, key.public_key(), now)
         files = service_files(directory, service)

@@ -68,12 +68,12 @@ async def retry_unary(
         except PodiumError as error:
             if error.code not in _RETRIED:
                 raise
-            now_ns = clock.monotonic_ns()
-            wait_s = max(pause_s * jitter.uniform(0.5, 1.0), error.retry_after_s or 0.0)
-            if now_ns + int(wait_s * _NANOS) >= end_ns:
-                raise
+            failure = error
+        wait_s = max(pause_s * jitter.uniform(0.5, 1.0), failure.retry_after_s or 0.0)
+        if clock.monotonic_ns() + int(wait_s * _NANOS) >= end_ns:
+            raise failure
         await sleep(wait_s)
         now_ns = clock.monotonic_ns()
         if now_ns >= end_ns:
-            now_ns = end_ns - _NANOS // 1000
+            raise failure
         pause_s = min(2 * pause_s, _MAX_PAUSE_S)

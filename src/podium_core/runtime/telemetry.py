@@ -5,6 +5,7 @@ collector delays the shutdown by at most `SHUTDOWN_S`.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -50,8 +51,9 @@ class Telemetry:
         threads = [threading.Thread(target=close, daemon=True) for close in self._closers]
         for thread in threads:
             thread.start()
+        end = time.monotonic() + SHUTDOWN_S
         for thread in threads:
-            thread.join(SHUTDOWN_S / len(threads))
+            thread.join(max(0.0, end - time.monotonic()))
 
 
 def configure_telemetry(service: str, settings: ServiceSettings) -> Telemetry:

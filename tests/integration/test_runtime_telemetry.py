@@ -1,0 +1,128 @@
+"""Telemetry that goes where it was told, and costs nothing where it was not."""
+
+import socket
+import threading
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from opentelemetry import trace
+from tests.fakes.echo_service import Context, EchoService, Peer, echo_server
+from tests.fakes.otlp_receiver import OtlpReceiver
+from tests.fakes.tls import tls_of
+
+from podium_core.domain.errors import PodiumError
+from podium_core.runtime.attributes import METRIC_RUN_DURATION, METRIC_RUNS, RUN_ID
+from podium_core.runtime.grpc_client import call_metadata
+from podium_core.runtime.settings_base import ServiceSettings
+from podium_core.runtime.telemetry import SHUTDOWN_S, configure_telemetry
+
+
+def _settings(tls_dir: Path, *, otlp_endpoint: str = "", metrics_listen: str = "") -> ServiceSettings:
+    tls = tls_of(tls_dir, "router")
+    return ServiceSettings(
+        tls_cert_file=tls.cert_file,
+        tls_key_file=tls.key_file,
+        tls_ca_file=tls.ca_file,
+        otlp_endpoint=otlp_endpoint,
+        metrics_listen=metrics_listen,
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def test_by_default_nothing_is_recorded_and_nothing_runs(tls_dir: Path) -> None:
+    threads = threading.active_count()
+    telemetry = configure_telemetry("router", _settings(tls_dir))
+    with telemetry.tracer.start_as_current_span("plan") as span:
+        assert not span.is_recording()
+        assert call_metadata() == ()
+    telemetry.meter.create_counter(METRIC_RUNS).add(1)
+    assert threading.active_count() == threads
+    telemetry.shutdown()
+
+
+def test_spans_reach_the_collector_before_the_shutdown_ends(tls_dir: Path) -> None:
+    with OtlpReceiver() as receiver:
+        telemetry = configure_telemetry("router", _settings(tls_dir, otlp_endpoint=receiver.endpoint))
+        with telemetry.tracer.start_as_current_span("plan", attributes={RUN_ID: "run_1"}):
+            pass
+        telemetry.shutdown()
+    [(service, span)] = receiver.spans
+    assert (service, span.name) == ("podium-router", "plan")
+    assert {a.key: a.value.string_value for a in span.attributes}[RUN_ID] == "run_1"
+
+
+def test_an_absent_collector_neither_slows_nor_holds_up(
+    tls_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint = f"http://127.0.0.1:{_free_port()}"
+    telemetry = configure_telemetry("router", _settings(tls_dir, otlp_endpoint=endpoint))
+    began = time.perf_counter()
+    for _ in range(10_000):
+        telemetry.tracer.start_span("chat").end()
+    assert time.perf_counter() - began < 3
+    began = time.perf_counter()
+    telemetry.shutdown()
+    assert time.perf_counter() - began < SHUTDOWN_S + 0.3
+
+
+def test_a_silent_collector_does_not_hold_up_either(tls_dir: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        telemetry = configure_telemetry("router", _settings(tls_dir, otlp_endpoint=endpoint))
+        telemetry.tracer.start_span("chat").end()
+        began = time.perf_counter()
+        telemetry.shutdown()
+        assert time.perf_counter() - began < SHUTDOWN_S + 0.3
+
+
+async def test_a_servicer_works_within_its_callers_trace(tls_dir: Path) -> None:
+    async def say_trace(request: bytes, context: Context) -> bytes:
+        current = trace.get_current_span().get_span_context()
+        return f"{current.trace_id:032x}/{current.span_id:016x}/{current.is_remote}".encode()
+
+    server = echo_server(tls_of(tls_dir, "router"), EchoService(one_to_one=say_trace))
+    peer = Peer(await server.start(), tls_of(tls_dir, "gateway"))
+    with OtlpReceiver() as receiver:
+        telemetry = configure_telemetry("gateway", _settings(tls_dir, otlp_endpoint=receiver.endpoint))
+        with telemetry.tracer.start_as_current_span("plan") as span:
+            own = span.get_span_context()
+            heard = await peer.one_to_one(metadata=call_metadata())
+        telemetry.shutdown()
+    assert heard.decode() == f"{own.trace_id:032x}/{own.span_id:016x}/True"
+    assert await peer.one_to_one() == f"{0:032x}/{0:016x}/False".encode()
+    await peer.channel.close()
+    await server.stop(0)
+
+
+def test_prometheus_reads_what_was_counted(tls_dir: Path) -> None:
+    port, other_port = _free_port(), _free_port()
+    telemetry = configure_telemetry("router", _settings(tls_dir, metrics_listen=f"127.0.0.1:{port}"))
+    other = configure_telemetry("audit", _settings(tls_dir, metrics_listen=f"127.0.0.1:{other_port}"))
+    telemetry.meter.create_counter(METRIC_RUNS).add(3)
+    telemetry.meter.create_histogram(METRIC_RUN_DURATION, unit="s").record(0.5)
+    page = urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
+    other_page = urlopen(f"http://127.0.0.1:{other_port}/metrics", timeout=5).read().decode()
+    for each in (telemetry, other):
+        each.shutdown()
+    assert "podium_runs_total{" in page
+    assert "podium_run_duration_seconds_bucket{" in page
+    assert 'le="81.92"' in page
+    assert 'service_name="podium-router"' in page
+    assert "podium_runs" not in other_page
+    with socket.create_server(("127.0.0.1", port)):
+        pass  # the shutdown freed the address
+
+
+def test_a_taken_metrics_address_is_named(tls_dir: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(PodiumError, match=f"cannot serve metrics on {listen}"):
+            configure_telemetry("router", _settings(tls_dir, metrics_listen=listen))
