@@ -1,0 +1,36 @@
+"""Starts the gateway: settings, logs, telemetry, service."""
+
+import sys
+
+from podium_core.domain.clock import SystemClock
+from podium_core.domain.ids import RandomIds
+from podium_core.runtime.logs import configure_logging
+from podium_core.runtime.service import run_service, until_stopped
+from podium_core.runtime.settings_base import load_settings
+from podium_core.runtime.telemetry import configure_telemetry
+from podium_gateway.service import running_gateway
+from podium_gateway.settings import GatewaySettings
+
+_SERVICE = "gateway"
+
+
+def main() -> None:
+    """Run until SIGTERM or SIGINT, then drain."""
+    settings = load_settings(GatewaySettings, sys.argv[1:])
+    configure_logging(_SERVICE, settings.log_level)
+
+    async def serve() -> None:
+        telemetry = configure_telemetry(_SERVICE, settings)
+        clock = SystemClock()
+        try:
+            async with running_gateway(settings, telemetry, clock, RandomIds(clock)) as gateway:
+                await until_stopped()
+                await gateway.drain()
+        finally:
+            telemetry.shutdown()
+
+    run_service(serve)
+
+
+if __name__ == "__main__":
+    main()

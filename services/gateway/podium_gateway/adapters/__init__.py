@@ -1,0 +1,1 @@
+"""The runner's ports over gRPC, one outside service per module."""

@@ -1,0 +1,38 @@
+"""The planner port over the conductor service."""
+
+import grpc
+
+from podium.conductor.v1 import conductor_service_pb2_grpc
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.orchestration.ports import PlannerPort, PlanQuery, PlanReply
+from podium_core.runtime.grpc_client import call_metadata
+from podium_core.wire.plan_query import plan_query_to_proto, plan_reply_from_proto
+from podium_gateway.adapters.inside import Inside
+
+# Codes after which the runner falls back to a plan of its own.
+_PASSED_ON = frozenset({Code.PLAN_INVALID, Code.DEADLINE, Code.UNAVAILABLE, Code.INTERNAL})
+
+
+class ConductorPlanner(PlannerPort):
+    """Asks the conductor for plans."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._stub: conductor_service_pb2_grpc.ConductorServiceAsyncStub = (
+            conductor_service_pb2_grpc.ConductorServiceStub(channel)
+        )
+
+    async def plan(self, query: PlanQuery) -> PlanReply:
+        """Return the conductor's plan; raise PodiumError (PLAN_INVALID, DEADLINE, UNAVAILABLE, INTERNAL)."""
+        try:
+            with Inside("conductor"):
+                message = await self._stub.Plan(
+                    plan_query_to_proto(query), timeout=query.timeout_s, metadata=call_metadata()
+                )
+            return plan_reply_from_proto(message, query.seed)
+        except PodiumError as error:
+            if error.code in _PASSED_ON:
+                raise
+            # Whatever else the conductor objects to, the client is not to blame and gets its answer.
+            raise PodiumError(
+                Code.PLAN_INVALID, "the conductor gave no usable plan", reason=error.reason
+            ) from None

@@ -1,0 +1,112 @@
+"""The worker port over the router service."""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any
+
+import grpc
+
+from podium.router.v1 import router_service_pb2, router_service_pb2_grpc
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.orchestration.ports import (
+    Completion,
+    Delta,
+    Permitted,
+    StepCall,
+    WorkerEvent,
+    WorkerPort,
+)
+from podium_core.runtime.grpc_client import call_metadata
+from podium_core.wire.run import ATTEMPT_KIND
+from podium_core.wire.usage import usage_from_proto
+from podium_gateway.adapters.contents import ContentShelf, json_bytes, render
+from podium_gateway.adapters.inside import Inside
+
+# The runner keeps the time; the call's own deadline only backs it up should the runner be stuck.
+_SPARE_S = 2.0
+
+
+class RouterWorkers(WorkerPort):
+    """Has the router make attempts. `on_conflict` hears when the router knows another pool."""
+
+    def __init__(
+        self, channel: grpc.aio.Channel, shelf: ContentShelf, on_conflict: Callable[[], None]
+    ) -> None:
+        self._stub: router_service_pb2_grpc.RouterServiceAsyncStub = (
+            router_service_pb2_grpc.RouterServiceStub(channel)
+        )
+        self._shelf = shelf
+        self._on_conflict = on_conflict
+
+    def complete(self, call: StepCall) -> AsyncGenerator[WorkerEvent, None]:
+        """Make one attempt, as the port says, within the trace of whoever calls this."""
+        return self._events(call, call_metadata())
+
+    async def _events(
+        self, call: StepCall, metadata: tuple[tuple[str, str], ...]
+    ) -> AsyncGenerator[WorkerEvent, None]:
+        rpc = self._stub.Complete(self._request(call), timeout=call.timeout_s + _SPARE_S, metadata=metadata)
+        try:
+            with Inside("router"):
+                async for message in rpc:
+                    kind = message.WhichOneof("event")
+                    if kind == "delta":
+                        yield _delta(message.delta)
+                    elif kind == "completed":
+                        yield _completion(message.completed)
+                    elif kind == "permitted":
+                        yield Permitted(message.permitted.leaf_index)
+        except PodiumError as error:
+            if error.code is Code.CONFLICT:
+                self._on_conflict()
+            raise
+        finally:
+            rpc.cancel()
+
+    def _request(self, call: StepCall) -> router_service_pb2.CompleteRequest:
+        return router_service_pb2.CompleteRequest(
+            attempt_id=call.attempt_id,
+            run_id=call.run_id,
+            tenant_id=call.tenant_id,
+            kind=ATTEMPT_KIND.to_proto(call.kind),
+            round=call.round,
+            step_index=call.step_index,
+            worker_id=call.worker_id,
+            pool_digest=call.pool_digest,
+            messages=render(call.prompt, self._shelf.get(call.run_id)),
+            parameters_json=json_bytes(dict(call.parameters)) if call.parameters else b"",
+            max_output_tokens=call.max_output_tokens,
+            stream=call.stream,
+            seen_steps=call.access.steps,
+            sees_previous_round=call.access.previous_round,
+        )
+
+
+def _delta(message: router_service_pb2.Delta) -> Delta:
+    if not message.tool_calls_json:
+        return Delta(message.text, message.reasoning)
+    return Delta(message.text, message.reasoning, _tool_calls(message.tool_calls_json))
+
+
+def _tool_calls(data: bytes) -> tuple[Mapping[str, object], ...]:
+    try:
+        calls: Any = json.loads(data)
+    except ValueError:
+        calls = None
+    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+        raise PodiumError(
+            Code.PROVIDER_FAILED, "the worker's tool calls cannot be read", reason="TOOL_CALLS_MALFORMED"
+        )
+    return tuple(calls)
+
+
+def _completion(message: router_service_pb2.Completed) -> Completion:
+    return Completion(
+        finish_reason=message.finish_reason,
+        usage=usage_from_proto(message.usage),
+        cost_usd_micros=message.cost_usd_micros,
+        latency_us=message.latency_us,
+        first_delta_us=message.first_delta_us,
+        served_model=message.served_model,
+        message=_delta(message.message),
+    )

@@ -1,0 +1,84 @@
+"""How many requests may be in the house, and whether the door is still open."""
+
+import asyncio
+
+from podium_core.domain.errors import Code, PodiumError
+
+_RETRY_AFTER_S = 1.0
+
+
+class Slot:
+    """One request's place. Releasing it twice does no harm."""
+
+    def __init__(self, admission: "Admission") -> None:
+        self._admission: Admission | None = admission
+
+    def release(self) -> None:
+        """Give the place back."""
+        admission, self._admission = self._admission, None
+        if admission is not None:
+            admission._leave()  # noqa: SLF001 - a slot is part of its admission
+
+
+class Admission:
+    """Counts the runs in the house against a limit; refuses everyone once it is closed."""
+
+    def __init__(self, max_concurrent_runs: int) -> None:
+        self._limit = max_concurrent_runs
+        self._count = 0
+        self._closed = False
+        self.is_draining = False
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    @property
+    def count(self) -> int:
+        """How many are in the house."""
+        return self._count
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nobody may enter any more."""
+        return self._closed
+
+    def enter(self) -> Slot:
+        """Return a place; raise PodiumError (RATE_LIMITED when full, UNAVAILABLE when closed)."""
+        if self._closed:
+            raise PodiumError(
+                Code.UNAVAILABLE,
+                "this gateway is shutting down; try again, another one will answer",
+                reason="SHUTTING_DOWN",
+                retry_after_s=_RETRY_AFTER_S,
+            )
+        if self._count >= self._limit:
+            raise PodiumError(
+                Code.RATE_LIMITED,
+                f"all {self._limit} places of this gateway are taken; try again shortly",
+                reason="TOO_MANY_RUNS",
+                retry_after_s=_RETRY_AFTER_S,
+            )
+        self._count += 1
+        self._empty.clear()
+        return Slot(self)
+
+    def drain(self) -> None:
+        """Tell load balancers to send nobody; who comes all the same is still let in."""
+        self.is_draining = True
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self.is_draining = self._closed = True
+
+    async def empty(self, timeout_s: float) -> bool:
+        """Wait until everyone has left; return False when that took longer than `timeout_s`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._empty.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _leave(self) -> None:
+        self._count -= 1
+        if not self._count:
+            self._empty.set()

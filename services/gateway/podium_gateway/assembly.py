@@ -1,0 +1,79 @@
+"""Puts the edge together over whatever stands behind it: gRPC adapters in service, fakes in tests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from podium_core.config.tenants import Tenants
+from podium_core.domain.clock import Clock
+from podium_core.domain.ids import IdFactory
+from podium_core.orchestration.ports import PlannerPort, RecorderPort, WorkerPort
+from podium_core.orchestration.runner import Runner
+from podium_core.runtime.telemetry import Telemetry
+from podium_gateway.admission import Admission
+from podium_gateway.auth import Authenticator
+from podium_gateway.chat import ChatHandler, ChatLimits
+from podium_gateway.dry_run import DryRuns
+from podium_gateway.http import Edge
+from podium_gateway.ports import LeasePort, PoolPort, ReadinessPort
+from podium_gateway.settings import GatewaySettings
+from podium_gateway.telemetry import RunTelemetry
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """What stands behind the edge."""
+
+    planner: PlannerPort
+    workers: WorkerPort
+    recorder: RecorderPort
+    pool: PoolPort
+    leases: LeasePort
+    readiness: ReadinessPort
+    tenants: Callable[[], Tenants]
+
+
+def build_edge(
+    backing: Backing, settings: GatewaySettings, telemetry: Telemetry, clock: Clock, ids: IdFactory
+) -> Edge:
+    """Return the edge with its handlers."""
+    observer = RunTelemetry(telemetry, clock, frozenset(settings.trusted_trace_tenants))
+    limits = settings.runner_limits
+
+    def runner_over(workers: WorkerPort, recorder: RecorderPort) -> Runner:
+        return Runner(backing.planner, workers, recorder, clock, ids, limits, observer)
+
+    authenticator = Authenticator(backing.tenants, clock)
+    admission = Admission(settings.max_concurrent_runs)
+    chat = ChatHandler(
+        authenticator=authenticator,
+        admission=admission,
+        pool=backing.pool,
+        runner=runner_over(backing.workers, backing.recorder),
+        dry_runs=DryRuns(runner_over, backing.recorder, limits),
+        leases=backing.leases,
+        telemetry=observer,
+        clock=clock,
+        ids=ids,
+        limits=_chat_limits(settings),
+    )
+    return Edge(
+        chat=chat,
+        authenticator=authenticator,
+        admission=admission,
+        pool=backing.pool,
+        readiness=backing.readiness,
+        telemetry=observer,
+        clock=clock,
+        inner_step_output_tokens=settings.inner_step_output_tokens,
+    )
+
+
+def _chat_limits(settings: GatewaySettings) -> ChatLimits:
+    return ChatLimits(
+        max_body_bytes=settings.max_body_bytes,
+        body_timeout_s=settings.body_timeout_s,
+        first_byte_s=settings.first_byte_s,
+        keep_alive_s=settings.keep_alive_s,
+        write_stall_s=settings.write_stall_s,
+        caps=settings.caps,
+    )

@@ -1,0 +1,46 @@
+"""Who is calling: a bearer key, looked up by its hash."""
+
+from collections.abc import Callable, Mapping
+
+from podium_core.config.tenants import CLIENT, Principal, Tenants
+from podium_core.domain.clock import Clock
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.policy import WorkerFilter
+
+_SCHEME = "bearer"
+
+
+class Authenticator:
+    """Finds the principal of a request. `tenants` is asked each time, so a new file counts at once."""
+
+    def __init__(self, tenants: Callable[[], Tenants], clock: Clock) -> None:
+        self._tenants = tenants
+        self._clock = clock
+
+    def principal(self, headers: Mapping[str, str]) -> Principal:
+        """Return who sends `headers`.
+
+        Raises PodiumError: UNAUTHENTICATED without a valid key, POLICY_DENIED for a key that may not call.
+        """
+        scheme, _, token = headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != _SCHEME or not token:
+            raise _unauthenticated('send your API key as "Authorization: Bearer <key>"', "MISSING_API_KEY")
+        principal = self._tenants().authenticate(token.strip(), self._clock.now_ns())
+        if principal is None:
+            raise _unauthenticated("the API key is wrong, expired or revoked", "INVALID_API_KEY")
+        if CLIENT not in principal.roles:
+            raise PodiumError(
+                Code.POLICY_DENIED,
+                f'the key {principal.key_id} lacks the role "{CLIENT}", which calls to the gateway need',
+                reason="ROLE_MISSING",
+            )
+        return principal
+
+
+def tenant_filter(principal: Principal) -> WorkerFilter:
+    """Return the workers that the principal's tenant may use."""
+    return WorkerFilter(principal.tenant.only_workers, principal.tenant.excluded_workers)
+
+
+def _unauthenticated(message: str, reason: str) -> PodiumError:
+    return PodiumError(Code.UNAUTHENTICATED, message, reason=reason)

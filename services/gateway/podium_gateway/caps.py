@@ -1,0 +1,35 @@
+"""The limits that hold for one run: of request, tenant and server, always the tightest."""
+
+from typing import TypeVar
+
+from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.run import Caps
+from podium_gateway.codecs.fields import refuse
+from podium_gateway.codecs.openai_podium import Wishes
+
+T = TypeVar("T", int, float)
+
+
+def effective_caps(wishes: Wishes, tenant: Caps, server: Caps) -> Caps:
+    """Return the caps of a run; raise PodiumError (INVALID_REQUEST) when more rounds are asked than given.
+
+    Every other wish above a limit is cut to the limit, and the answer says what held.
+    """
+    max_rounds = min(tenant.max_rounds, server.max_rounds)
+    if wishes.rounds is not None and wishes.rounds > max_rounds:
+        raise refuse("podium.rounds", f"may be at most {max_rounds} here, not {wishes.rounds}")
+    return Caps(
+        max_steps=min(wishes.max_steps or MAX_STEPS, tenant.max_steps, server.max_steps),
+        max_calls=_least(wishes.max_calls, tenant.max_calls, server.max_calls),
+        max_tokens=_least(wishes.max_tokens, tenant.max_tokens, server.max_tokens),
+        max_cost_usd_micros=_least(
+            wishes.max_cost_usd_micros, tenant.max_cost_usd_micros, server.max_cost_usd_micros
+        ),
+        max_duration_s=_least(wishes.max_duration_s, tenant.max_duration_s, server.max_duration_s),
+        max_rounds=wishes.rounds or max_rounds,
+        max_attempts_per_step=min(tenant.max_attempts_per_step, server.max_attempts_per_step),
+    )
+
+
+def _least(*limits: T | None) -> T | None:
+    return min((limit for limit in limits if limit is not None), default=None)

@@ -1,0 +1,146 @@
+"""The model list in two dialects at once: OpenAI's `data` and the `models` catalogue that Codex reads."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.policy import WorkerFilter
+from podium_core.domain.pool import Health, Pool, Worker
+from podium_gateway.codecs.openai_chat import TIER, WORKER_PREFIX, model_not_found
+
+_OWNER = "podium"
+_DEMO_OWNER = "podium-demo"
+_SHARE_PERCENT = 95
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """One row before it is rendered."""
+
+    id: str
+    description: str
+    context_tokens: int
+    max_output_tokens: int
+    modalities: frozenset[str]
+    features: frozenset[str]
+    is_demo: bool
+    health: Health
+
+
+def model_list(
+    pool: Pool, allowed: WorkerFilter, *, created: int, inner_step_output_tokens: int
+) -> dict[str, object]:
+    """Return every model that this tenant may name."""
+    models = _models(pool, allowed, inner_step_output_tokens)
+    return {
+        "object": "list",
+        "data": [_openai(model, created) for model in models],
+        "models": [_codex(model, rank) for rank, model in enumerate(models)],
+    }
+
+
+def one_model(
+    pool: Pool, allowed: WorkerFilter, model_id: str, *, created: int, inner_step_output_tokens: int
+) -> dict[str, object]:
+    """Return one model; raise PodiumError (NOT_FOUND) when this tenant may not name it."""
+    for model in _models(pool, allowed, inner_step_output_tokens):
+        if model.id == model_id:
+            return _openai(model, created)
+    raise model_not_found(model_id)
+
+
+def _models(pool: Pool, allowed: WorkerFilter, inner_step_output_tokens: int) -> list[_Model]:
+    workers = [
+        worker
+        for worker in pool.workers
+        if worker.worker_id not in allowed.excluded
+        and (allowed.only is None or worker.worker_id in allowed.only)
+    ]
+    return [_tier(workers, inner_step_output_tokens), *(_named(worker) for worker in workers)]
+
+
+def _tier(workers: list[Worker], inner_step_output_tokens: int) -> _Model:
+    # What a legal plan can hold: the widest worker's window less the histories of all other steps.
+    widest = max((w.card.context_tokens for w in workers), default=0)
+    histories = (MAX_STEPS - 1) * inner_step_output_tokens
+    return _Model(
+        TIER,
+        f"A team of up to {MAX_STEPS} workers, conducted" + _demo_note(_all_demo(workers)),
+        max(widest - histories, widest // 2),
+        max((w.card.max_output_tokens for w in workers), default=0),
+        _union(workers, lambda w: w.card.modalities),
+        _union(workers, lambda w: w.card.features),
+        _all_demo(workers),
+        Health.UP if any(w.health is Health.UP for w in workers) else Health.DOWN,
+    )
+
+
+def _named(worker: Worker) -> _Model:
+    return _Model(
+        WORKER_PREFIX + worker.worker_id,
+        f"The worker {worker.worker_id} alone" + _demo_note(worker.is_demo),
+        worker.card.context_tokens,
+        worker.card.max_output_tokens,
+        worker.card.modalities,
+        worker.card.features,
+        worker.is_demo,
+        worker.health,
+    )
+
+
+def _all_demo(workers: list[Worker]) -> bool:
+    return bool(workers) and all(w.is_demo for w in workers)
+
+
+def _union(workers: list[Worker], part: Callable[[Worker], frozenset[str]]) -> frozenset[str]:
+    return frozenset().union(*(part(worker) for worker in workers))
+
+
+def _demo_note(is_demo: bool) -> str:  # noqa: FBT001 - reads well where it is used
+    return " (demo: a small rule-based specialist, not a language model)" if is_demo else ""
+
+
+def _openai(model: _Model, created: int) -> dict[str, object]:
+    window = model.context_tokens or None
+    return {
+        "id": model.id,
+        "object": "model",
+        "created": created,
+        "owned_by": _DEMO_OWNER if model.is_demo else _OWNER,
+        "description": model.description,
+        # Clients read the window under different names and guess where they find none.
+        "context_length": window,
+        "context_window": window,
+        "max_model_len": window,
+        "max_output_tokens": model.max_output_tokens or None,
+        "input_modalities": sorted(model.modalities),
+        "features": sorted(model.features),
+        "demo": model.is_demo,
+        "health": model.health.value,
+    }
+
+
+def _codex(model: _Model, rank: int) -> dict[str, object]:
+    window = model.context_tokens or None
+    return {
+        "slug": model.id,
+        "display_name": model.id + (" (demo)" if model.is_demo else ""),
+        "description": model.description,
+        "supported_reasoning_levels": [],
+        "shell_type": "shell_command",
+        "visibility": "list",
+        "supported_in_api": True,
+        "priority": rank,
+        "upgrade": None,
+        "base_instructions": "",
+        "supports_reasoning_summaries": False,
+        "support_verbosity": False,
+        "default_verbosity": None,
+        "apply_patch_tool_type": None,
+        "truncation_policy": {"mode": "bytes", "limit": 10_000},
+        "supports_parallel_tool_calls": "tools" in model.features,
+        "context_window": window,
+        "effective_context_window_percent": _SHARE_PERCENT,
+        "experimental_supported_tools": [],
+        "input_modalities": sorted(model.modalities & {"text", "image"}),
+    }

@@ -1,0 +1,155 @@
+"""The `podium` object of an answer: what was planned, who did what, what it cost, and the receipt."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from podium_core.domain.plan import Plan, Step
+from podium_core.domain.run import Caps
+from podium_core.domain.usage import Usage
+from podium_core.orchestration.events import (
+    AttemptResult,
+    Planned,
+    RunEvent,
+    RunFinished,
+    StepEnded,
+    StepResult,
+    StepStarted,
+)
+from podium_core.orchestration.ports import PlanReply, Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class PodiumView:
+    """How one request's run is shown. Steps of `demo_workers` say that they are demonstrations."""
+
+    caps: Caps
+    metadata: Mapping[str, str]
+    demo_workers: frozenset[str]
+
+    def finished(self, finished: RunFinished, plans: Sequence[Plan]) -> dict[str, object]:
+        """Return everything a client may know of its finished run."""
+        shown: dict[str, object] = {
+            "run_id": finished.run_id,
+            "outcome": finished.outcome.value,
+            "plan": self.plan(plans[-1]) if plans else None,
+            "steps": [self.step(step) for step in finished.steps],
+            "usage": {"billed": billed_object(finished.usage + finished.other_usage)},
+            "cost_usd_micros": finished.cost_usd_micros,
+            "duration_ms": finished.duration_us // 1_000,
+            "caps": self._caps(),
+            "receipt": receipt_object(finished.receipt),
+        }
+        if len(plans) > 1:
+            shown["earlier_plans"] = [self.plan(plan) for plan in plans[:-1]]
+        return self._with_metadata(shown)
+
+    def dry_run(
+        self, run_id: str, reply: PlanReply, cost_range: Mapping[str, int | None], receipt: Receipt | None
+    ) -> dict[str, object]:
+        """Return what a dry run came to."""
+        shown: dict[str, object] = {
+            "run_id": run_id,
+            "dry_run": True,
+            "plan": self.plan(reply.plan),
+            "cost_range_usd_micros": cost_range,
+            "usage": {"billed": billed_object(reply.usage)},
+            "caps": self._caps(),
+            "receipt": receipt_object(receipt),
+        }
+        return self._with_metadata(shown)
+
+    def event(self, event: RunEvent) -> dict[str, object] | None:
+        """Return a step event for clients that asked for them; None for what is no news."""
+        if isinstance(event, Planned):
+            return {"event": "planned", "run_id": event.run_id, "plan": self.plan(event.plan)}
+        if isinstance(event, StepStarted):
+            place = {"round": event.round, "step": event.step_index}
+            return {"event": "step_started", **place, **self._worker(event.worker_id)}
+        if isinstance(event, StepEnded):
+            return {"event": "step_ended", **self.step(event.result)}
+        return None
+
+    def plan(self, plan: Plan) -> dict[str, object]:
+        """Return a plan as clients read it."""
+        return {
+            "source": plan.source.value,
+            "round": plan.round,
+            "steps": [self._planned_step(step) for step in plan.steps],
+        }
+
+    def step(self, step: StepResult) -> dict[str, object]:
+        """Return a finished step: the totals of its attempts, and each attempt."""
+        usage = sum((attempt.usage for attempt in step.attempts), Usage())
+        shown: dict[str, object] = {
+            "round": step.round,
+            "step": step.step_index,
+            **self._worker(step.worker_id),
+            "ok": step.ok,
+            "finish_reason": step.finish_reason,
+            "usage": billed_object(usage),
+            "cost_usd_micros": sum(attempt.cost_usd_micros for attempt in step.attempts),
+            "started_ms": step.started_us // 1_000,
+            "latency_ms": (step.ended_us - step.started_us) // 1_000,
+            "attempts": [_attempt(attempt) for attempt in step.attempts],
+        }
+        if step.error is not None:
+            shown["error"] = step.error.reason.lower()
+        return shown
+
+    def _planned_step(self, step: Step) -> dict[str, object]:
+        shown: dict[str, object] = {
+            **self._worker(step.worker_id),
+            "subtask": step.subtask,
+            "access": list(step.access.steps),
+            "fallback": step.fallback_worker_id,
+        }
+        if step.access.previous_round:
+            shown["sees_previous_round"] = True
+        return shown
+
+    def _worker(self, worker_id: str) -> dict[str, object]:
+        return {"worker": worker_id, **({"demo": True} if worker_id in self.demo_workers else {})}
+
+    def _caps(self) -> dict[str, object]:
+        """Return the limits that held, the tightest of request, tenant and server; None is no limit."""
+        caps = self.caps
+        return {
+            "max_steps": caps.max_steps,
+            "max_calls": caps.max_calls,
+            "max_tokens": caps.max_tokens,
+            "max_usd_micros": caps.max_cost_usd_micros,
+            "max_seconds": caps.max_duration_s,
+            "rounds": caps.max_rounds,
+        }
+
+    def _with_metadata(self, shown: dict[str, object]) -> dict[str, object]:
+        if self.metadata:
+            shown["metadata"] = dict(self.metadata)
+        return shown
+
+
+def billed_object(usage: Usage) -> dict[str, object]:
+    """Return token counts, and how sure they are."""
+    return {**asdict(usage), "source": usage.source.value, "total_tokens": usage.total_tokens}
+
+
+def receipt_object(receipt: Receipt | None) -> dict[str, object] | None:
+    """Return the receipt, the client's proof."""
+    if receipt is None:
+        return None
+    return {
+        "run_id": receipt.run_id,
+        "leaf_indices": list(receipt.leaf_indices),
+        "checkpoint": receipt.checkpoint,
+    }
+
+
+def _attempt(attempt: AttemptResult) -> dict[str, object]:
+    return {
+        "attempt_id": attempt.attempt_id,
+        "worker": attempt.worker_id,
+        "outcome": attempt.outcome.value,
+        "cost_usd_micros": attempt.cost_usd_micros,
+        "latency_ms": attempt.latency_us // 1_000,
+        "error": attempt.error_reason.lower() or None,
+    }

@@ -1,0 +1,139 @@
+"""`podium.dry_run`: admit and plan as always, record that, and dispatch nothing.
+
+The same runner does it, over a recorder that refuses the run in the record once the plan is made. So a dry
+run is judged, planned and checked by the very code that a real one would meet.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.pool import Pool
+from podium_core.domain.run import Question
+from podium_core.orchestration.eligible import token_bound
+from podium_core.orchestration.limits import RunnerLimits
+from podium_core.orchestration.ports import (
+    OpenedRun,
+    PlanReply,
+    Receipt,
+    RecorderPort,
+    SealedRun,
+    StepCall,
+    WorkerEvent,
+    WorkerPort,
+)
+from podium_core.orchestration.runner import RunRequest
+from podium_gateway.answers import AnswerContext
+from podium_gateway.codecs.openai_answer import completion_id, json_text
+from podium_gateway.ports import RunnerPort
+
+REFUSAL_REASON = "DRY_RUN"
+_BYTES_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CostRange:
+    """What a plan can cost, one attempt per step: least, and at its output limits. None: unknown price."""
+
+    least_usd_micros: int | None
+    most_usd_micros: int | None
+
+
+class DryRuns:
+    """Plans without performing. `runner_over` builds a runner over the ports it is given."""
+
+    def __init__(
+        self,
+        runner_over: Callable[[WorkerPort, RecorderPort], RunnerPort],
+        recorder: RecorderPort,
+        limits: RunnerLimits,
+    ) -> None:
+        self._runner_over = runner_over
+        self._recorder = recorder
+        self._limits = limits
+
+    async def answer(self, request: RunRequest, pool: Pool, context: AnswerContext) -> str:
+        """Return the body of a dry run's response; raise PodiumError as the real run would."""
+        recorder = _PlanKeeper(self._recorder)
+        runner = self._runner_over(_NoWorkers(), recorder)
+        try:
+            async with aclosing(runner.run(request, pool)) as events:
+                await anext(events, None)
+        except _PlannedError as planned:
+            return json_text(self._body(request, pool, context, planned))
+        raise PodiumError(Code.INTERNAL, "a dry run was performed")
+
+    def _body(
+        self, request: RunRequest, pool: Pool, context: AnswerContext, planned: "_PlannedError"
+    ) -> dict[str, object]:
+        limit = request.max_output_tokens or self._limits.inner_step_output_tokens
+        cost = cost_range(planned.reply, request.question, pool, self._limits.inner_step_output_tokens, limit)
+        message = {"role": "assistant", "content": "", "refusal": None}
+        least_and_most = {"least": cost.least_usd_micros, "most": cost.most_usd_micros}
+        podium = context.view.dry_run(request.run_id, planned.reply, least_and_most, planned.receipt)
+        return {
+            "id": completion_id(request.run_id),
+            "object": "chat.completion",
+            "created": context.created,
+            "model": context.model,
+            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+            "podium": podium,
+        }
+
+
+def cost_range(
+    reply: PlanReply, question: Question, pool: Pool, inner_output_tokens: int, answer_output_tokens: int
+) -> CostRange:
+    """Return what performing the plan can cost, without retries."""
+    least = most = 0
+    asked_bytes = token_bound(question)
+    last = len(reply.plan.steps) - 1
+    for index, step in enumerate(reply.plan.steps):
+        worker = pool.by_id[step.worker_id]
+        if worker.price is None:
+            return CostRange(None, None)
+        wanted = answer_output_tokens if index == last else inner_output_tokens
+        output = min(wanted, worker.card.max_output_tokens or wanted)
+        # A token is at least one byte, four or so in most text; each history is at most an inner output.
+        histories = len(step.access.steps) * inner_output_tokens
+        subtask_bytes = len(step.subtask.encode(errors="replace"))
+        least += worker.price.cost_usd_micros((asked_bytes + subtask_bytes) // _BYTES_PER_TOKEN, 1)
+        most += worker.price.cost_usd_micros(asked_bytes + subtask_bytes + histories, output)
+    return CostRange(least, most)
+
+
+class _PlannedError(PodiumError):
+    """Leaves the runner with the plan once it is recorded."""
+
+    def __init__(self, reply: PlanReply, receipt: Receipt | None) -> None:
+        super().__init__(Code.CANCELLED, "a dry run ends here", reason=REFUSAL_REASON)
+        self.reply = reply
+        self.receipt = receipt
+
+
+class _PlanKeeper(RecorderPort):
+    def __init__(self, recorder: RecorderPort) -> None:
+        self._recorder = recorder
+
+    async def open_run(self, opened: OpenedRun) -> Receipt | None:
+        if opened.plan is None:
+            return await self._recorder.open_run(opened)
+        dry = replace(opened, plan=None, refusal_reason=REFUSAL_REASON)
+        raise _PlannedError(opened.plan, await self._recorder.open_run(dry))
+
+    async def append_plan(self, run_id: str, event_id: str, reply: PlanReply) -> None:  # noqa: ARG002 - the port's
+        raise _performed()
+
+    async def seal(self, sealed: SealedRun) -> Receipt:  # noqa: ARG002 - the port's
+        raise _performed()
+
+
+class _NoWorkers(WorkerPort):
+    def complete(self, call: StepCall) -> AsyncGenerator[WorkerEvent, None]:  # noqa: ARG002 - the port's
+        raise _performed()
+
+
+def _performed() -> PodiumError:
+    return PodiumError(Code.INTERNAL, "a dry run must not be performed")

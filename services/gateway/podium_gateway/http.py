@@ -1,0 +1,166 @@
+"""The HTTP server: routes, error rendering, health."""
+
+import logging
+from dataclasses import dataclass
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from podium_core.domain.clock import Clock
+from podium_core.domain.errors import Code, PodiumError
+from podium_gateway.admission import Admission
+from podium_gateway.answers import RunFailedError
+from podium_gateway.auth import Authenticator, tenant_filter
+from podium_gateway.chat import ChatHandler
+from podium_gateway.codecs.openai_answer import json_text
+from podium_gateway.codecs.openai_models import model_list, one_model
+from podium_gateway.errors import error_body, error_headers, http_row
+from podium_gateway.ports import PoolPort, ReadinessPort
+from podium_gateway.sse import STREAM
+from podium_gateway.telemetry import RunTelemetry
+
+_log = logging.getLogger(__name__)
+_NANOS = 1_000_000_000
+_JSON = "application/json"
+_UNAVAILABLE = 503
+
+
+@dataclass(slots=True)
+class Edge:
+    """Everything the routes need."""
+
+    chat: ChatHandler
+    authenticator: Authenticator
+    admission: Admission
+    pool: PoolPort
+    readiness: ReadinessPort
+    telemetry: RunTelemetry
+    clock: Clock
+    inner_step_output_tokens: int
+
+    async def models(self, request: web.Request) -> web.Response:
+        """List what this tenant may name."""
+        allowed = tenant_filter(self.authenticator.principal(request.headers))
+        listed = model_list(
+            self.pool.current(),
+            allowed,
+            created=self.clock.now_ns() // _NANOS,
+            inner_step_output_tokens=self.inner_step_output_tokens,
+        )
+        return web.Response(text=json_text(listed), content_type=_JSON)
+
+    async def model(self, request: web.Request) -> web.Response:
+        """Describe one model."""
+        allowed = tenant_filter(self.authenticator.principal(request.headers))
+        found = one_model(
+            self.pool.current(),
+            allowed,
+            request.match_info["model"],
+            created=self.clock.now_ns() // _NANOS,
+            inner_step_output_tokens=self.inner_step_output_tokens,
+        )
+        return web.Response(text=json_text(found), content_type=_JSON)
+
+    async def healthz(self, request: web.Request) -> web.Response:
+        """Say that the process lives."""
+        del request
+        return web.Response(text='{"status":"live"}', content_type=_JSON)
+
+    async def readyz(self, request: web.Request) -> web.Response:
+        """Say whether requests can be served, and what stands in the way."""
+        del request
+        if self.admission.is_draining:
+            return web.Response(text='{"status":"draining"}', content_type=_JSON, status=_UNAVAILABLE)
+        found = await self.readiness.check()
+        body = {"status": found.status, "checks": dict(found.checks)}
+        status = 200 if found.is_ready else _UNAVAILABLE
+        return web.Response(text=json_text(body), content_type=_JSON, status=status)
+
+
+def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
+    """Return the application with every route."""
+    app = web.Application(client_max_size=max_body_bytes, middlewares=[_render_errors(edge.telemetry)])
+    app.router.add_post("/v1/chat/completions", edge.chat.__call__)
+    app.router.add_get("/v1/models", edge.models)
+    # Worker names contain a slash.
+    app.router.add_get("/v1/models/{model:.+}", edge.model)
+    app.router.add_get("/healthz", edge.healthz)
+    app.router.add_get("/readyz", edge.readyz)
+    app.on_response_prepare.append(_hide_server)
+    return app
+
+
+async def serve(app: web.Application, host: str, port: int) -> tuple[web.AppRunner, int]:
+    """Listen and return the running server with its bound port; raise PodiumError if the port is taken."""
+    # A hang-up must reach the handler at once: that is what cancels the run.
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, backlog=1024).start()
+    except OSError as error:
+        await runner.cleanup()
+        raise PodiumError(
+            Code.INVALID_REQUEST,
+            f"cannot listen on {host}:{port}: {error.strerror}",
+            reason="CANNOT_LISTEN",
+        ) from None
+    return runner, int(runner.addresses[0][1])
+
+
+def _render_errors(telemetry: RunTelemetry) -> Middleware:
+    @web.middleware
+    async def render_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except PodiumError as error:
+            telemetry.refused(error)
+            return error_response(error)
+        except web.HTTPException as error:
+            return error_response(_routing_error(request, error))
+        except Exception:  # noqa: BLE001 - the edge's last line: nothing internal may leave
+            _log.exception("a request failed unexpectedly")
+            stream = request.get(STREAM)
+            if stream is not None and stream.is_open:
+                stream.abort()
+                response: web.StreamResponse = stream.response
+                return response
+            failure = PodiumError(Code.INTERNAL, "unexpected")
+            telemetry.refused(failure)
+            return error_response(failure)
+
+    return render_errors
+
+
+def error_response(error: PodiumError) -> web.Response:
+    """Return the response for an error that comes before the first byte."""
+    body = error_body(error)
+    if isinstance(error, RunFailedError):
+        body["podium"] = error.podium
+    return web.Response(
+        status=http_row(error).status,
+        text=json_text(body),
+        content_type=_JSON,
+        headers=error_headers(error),
+    )
+
+
+def _routing_error(request: web.Request, error: web.HTTPException) -> PodiumError:
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        allowed = ", ".join(sorted(error.allowed_methods))
+        return PodiumError(
+            Code.INVALID_REQUEST,
+            f"this URL takes {allowed}, not {request.method}",
+            reason="METHOD_NOT_ALLOWED",
+        )
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return PodiumError(Code.TOO_LARGE, "the body is too large", reason="BODY_TOO_LARGE")
+    return PodiumError(
+        Code.NOT_FOUND,
+        "there is nothing at this URL; the API is POST /v1/chat/completions and GET /v1/models",
+        reason="UNKNOWN_URL",
+    )
+
+
+async def _hide_server(request: web.Request, response: web.StreamResponse) -> None:
+    del request
+    response.headers["Server"] = "podium"

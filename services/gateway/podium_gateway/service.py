@@ -1,0 +1,117 @@
+"""The gateway's life: connect, serve, drain."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import grpc
+
+from podium_core.config.tenants import load_tenants
+from podium_core.config.watched import Watched
+from podium_core.domain.clock import Clock
+from podium_core.domain.ids import IdFactory
+from podium_core.runtime.grpc_client import open_channel
+from podium_core.runtime.settings_base import parse_listen
+from podium_core.runtime.telemetry import Telemetry
+from podium_gateway.adapters.audit import AuditRecorder
+from podium_gateway.adapters.conductor import ConductorPlanner
+from podium_gateway.adapters.contents import ContentShelf
+from podium_gateway.adapters.leases import Leases
+from podium_gateway.adapters.pool_cache import PoolCache
+from podium_gateway.adapters.readiness import ServiceReadiness
+from podium_gateway.adapters.router import RouterWorkers
+from podium_gateway.assembly import Backing, build_edge
+from podium_gateway.http import Edge, build_app, serve
+from podium_gateway.settings import GatewaySettings
+
+_log = logging.getLogger(__name__)
+_CANCELLING_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running gateway, bound to `port`."""
+
+    port: int
+    settings: GatewaySettings
+    edge: Edge
+    recorder: AuditRecorder
+
+    async def drain(self) -> None:
+        """Turn unready, let nobody new in, let running requests finish, stop and seal the rest."""
+        admission, settings = self.edge.admission, self.settings
+        admission.drain()
+        _log.info("draining", extra={"runs": admission.count})
+        await asyncio.sleep(settings.drain_delay_s)
+        admission.close()
+        if not await admission.empty(settings.drain_timeout_s):
+            _log.warning("stopping runs that did not finish in time", extra={"runs": admission.count})
+            self.edge.chat.cancel_all()
+            await admission.empty(settings.seal_wait_s + _CANCELLING_S)
+        await self.recorder.quiet(settings.seal_wait_s)
+
+
+@asynccontextmanager
+async def running_gateway(
+    settings: GatewaySettings, telemetry: Telemetry, clock: Clock, ids: IdFactory
+) -> AsyncGenerator[Gateway, None]:
+    """Serve inside the block, without draining at its end; raise PodiumError when that cannot start."""
+    tenants = Watched(settings.tenants_file, load_tenants)
+    async with AsyncExitStack() as stack:
+        audit, conductor, router = [
+            await _channel(stack, address, name, settings)
+            for name, address in (
+                ("audit", settings.audit_address),
+                ("conductor", settings.conductor_address),
+                ("router", settings.router_address),
+            )
+        ]
+        leases = Leases(audit, settings.lease_s)
+        pool = PoolCache(router, settings.pool_refresh_s)
+        shelf = ContentShelf()
+        recorder = AuditRecorder(
+            audit,
+            shelf,
+            leases,
+            clock,
+            audit_wait_s=settings.audit_wait_s,
+            seal_wait_s=settings.seal_wait_s,
+        )
+        services = {"audit": audit, "conductor": conductor, "router": router}
+        backing = Backing(
+            planner=ConductorPlanner(conductor),
+            workers=RouterWorkers(router, shelf, pool.refresh_soon),
+            recorder=recorder,
+            pool=pool,
+            leases=leases,
+            readiness=ServiceReadiness(services, pool, clock),
+            tenants=lambda: tenants.current,
+        )
+        edge = build_edge(backing, settings, telemetry, clock, ids)
+        for background in (tenants.watch(), pool.keep(), leases.keep()):
+            task = asyncio.create_task(background)
+            task.add_done_callback(_report_death)
+            stack.push_async_callback(_stop, task)
+        host, port = parse_listen(settings.listen)
+        server, bound = await serve(build_app(edge, settings.max_body_bytes), host, port)
+        stack.push_async_callback(server.cleanup)
+        _log.info("listening", extra={"port": bound})
+        yield Gateway(bound, settings, edge, recorder)
+
+
+async def _channel(
+    stack: AsyncExitStack, address: str, service: str, settings: GatewaySettings
+) -> grpc.aio.Channel:
+    return await stack.enter_async_context(open_channel(address, service, settings.tls))
+
+
+def _report_death(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        _log.critical("a background task died; restart the gateway", exc_info=task.exception())
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])

@@ -1,0 +1,107 @@
+"""What the gateway is told by its environment."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from podium_core.config.tenants import load_tenants
+from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.run import Caps
+from podium_core.orchestration.limits import RunnerLimits
+from podium_core.runtime.settings_base import ServiceSettings, check_listen, settings_config
+
+_MIB = 1024 * 1024
+
+
+class GatewaySettings(ServiceSettings):
+    """podium-gateway: the HTTP edge that speaks to clients and runs the workflow."""
+
+    model_config = settings_config("GATEWAY")
+
+    listen: str = "127.0.0.1:8080"
+    """host:port of the HTTP server."""
+    tenants_file: Path
+    """tenants.yaml: who may call. Read again when it changes."""
+    conductor_address: str = "127.0.0.1:7051"
+    """host:port of the conductor."""
+    router_address: str = "127.0.0.1:7052"
+    """host:port of the router."""
+    audit_address: str = "127.0.0.1:7053"
+    """host:port of audit."""
+
+    max_body_bytes: Annotated[int, Field(ge=1_024, le=48 * _MIB)] = 32 * _MIB
+    """Largest request body after decompression; larger ones get 413."""
+    body_timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
+    """Seconds a client may take to send its body."""
+    max_concurrent_runs: Annotated[int, Field(ge=1, le=100_000)] = 512
+    """Runs at a time; more get 429."""
+    first_byte_s: Annotated[float, Field(gt=0, le=60)] = 0.8
+    """Seconds until a stream that has nothing to say sends its headers and a comment."""
+    keep_alive_s: Annotated[float, Field(gt=0, le=60)] = 10.0
+    """Seconds of silence after which a stream sends a comment."""
+    write_stall_s: Annotated[float, Field(gt=0, le=600)] = 60.0
+    """Seconds a client may leave its stream unread before its run is cancelled."""
+    trusted_trace_tenants: tuple[str, ...] = ()
+    """Tenants whose traceparent is continued; any other caller's is only linked."""
+
+    max_steps: Annotated[int, Field(ge=1, le=MAX_STEPS)] = MAX_STEPS
+    """Most steps of one plan."""
+    max_calls: Annotated[int, Field(ge=1, le=1_000)] = 32
+    """Most provider calls of one run."""
+    max_rounds: Annotated[int, Field(ge=1, le=8)] = 1
+    """Most rounds of one run."""
+    max_attempts_per_step: Annotated[int, Field(ge=1, le=10)] = 3
+    """Most attempts of one step, its fallback worker's included."""
+    inner_step_output_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 4_096
+    """Output limit of steps that do not answer, and of answers whose client set none."""
+    plan_timeout_s: Annotated[float, Field(gt=0, le=600)] = 20.0
+    """Seconds for one plan; then the fallback plan is used."""
+    step_timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 300.0
+    """Seconds for one attempt."""
+    run_timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 1_800.0
+    """Seconds for one run."""
+
+    audit_wait_s: Annotated[float, Field(gt=0, le=60)] = 5.0
+    """Seconds to wait for audit before a run is refused."""
+    seal_wait_s: Annotated[float, Field(gt=0, le=120)] = 15.0
+    """Seconds to keep trying to seal a run."""
+    lease_s: Annotated[float, Field(ge=3, le=600)] = 15.0
+    """Seconds after which audit abandons a run whose gateway is gone; renewed every third of it."""
+    pool_refresh_s: Annotated[float, Field(gt=0, le=600)] = 3.0
+    """Seconds between looks at the router's pool."""
+    drain_delay_s: Annotated[float, Field(ge=0, le=300)] = 0.0
+    """Seconds between turning unready and closing the door on SIGTERM, for load balancers to notice."""
+    drain_timeout_s: Annotated[float, Field(ge=0, le=3_600)] = 30.0
+    """Seconds that running requests get to finish on SIGTERM; then they are cancelled and sealed."""
+
+    @property
+    def caps(self) -> Caps:
+        """The server's limits on any run."""
+        return Caps(
+            max_steps=self.max_steps,
+            max_calls=self.max_calls,
+            max_rounds=self.max_rounds,
+            max_attempts_per_step=self.max_attempts_per_step,
+        )
+
+    @property
+    def runner_limits(self) -> RunnerLimits:
+        """The runner's bounds."""
+        return RunnerLimits(
+            plan_timeout_s=self.plan_timeout_s,
+            step_timeout_s=self.step_timeout_s,
+            run_timeout_s=self.run_timeout_s,
+            seal_timeout_s=self.seal_wait_s,
+            inner_step_output_tokens=self.inner_step_output_tokens,
+        )
+
+    def check(self) -> None:
+        """Read the TLS files and tenants.yaml."""
+        super().check()
+        load_tenants(self.tenants_file)
+
+    @field_validator("listen", "conductor_address", "router_address", "audit_address")
+    @classmethod
+    def _check_address(cls, value: str) -> str:
+        return check_listen(value)

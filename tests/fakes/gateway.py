@@ -1,0 +1,152 @@
+"""A gateway's HTTP edge on loopback, over whatever ports a test gives it."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podium_core.config.tenants import AUDITOR, CLIENT, Key, Tenant, Tenants, new_key
+from podium_core.domain.clock import SystemClock
+from podium_core.domain.errors import PodiumError
+from podium_core.domain.ids import RandomIds
+from podium_core.domain.pool import Pool
+from podium_core.orchestration.ports import PlannerPort, RecorderPort, WorkerPort
+from podium_core.runtime.telemetry import Telemetry, configure_telemetry
+from podium_gateway.assembly import Backing, build_edge
+from podium_gateway.http import Edge, build_app, serve
+from podium_gateway.ports import Readiness
+from podium_gateway.settings import GatewaySettings
+from tests.fakes.planner import FakePlanner
+from tests.fakes.pools import pool, worker
+from tests.fakes.recorder import FakeRecorder
+from tests.fakes.worker import FakeWorkers
+
+TOKEN, _DIGEST = new_key("key-1")
+AUDITOR_TOKEN, _AUDITOR_DIGEST = new_key("key-2")
+
+
+def tenants(tenant: Tenant | None = None) -> Tenants:
+    """Return one tenant with a client's and an auditor's key."""
+    made = tenant or Tenant("acme")
+    keys = (
+        Key("key-1", _DIGEST, frozenset({CLIENT})),
+        Key("key-2", _AUDITOR_DIGEST, frozenset({AUDITOR})),
+    )
+    return Tenants(
+        (
+            Tenant(
+                made.tenant_id,
+                made.caps,
+                made.budget_usd_micros,
+                made.only_workers,
+                made.excluded_workers,
+                keys,
+            ),
+        )
+    )
+
+
+def gateway_settings(**changes: object) -> GatewaySettings:
+    """Return settings that read no file."""
+    nowhere = Path("unused")
+    files: dict[str, object] = dict.fromkeys(
+        ("tls_cert_file", "tls_key_file", "tls_ca_file", "tenants_file"), nowhere
+    )
+    return GatewaySettings.model_validate({**files, **changes})
+
+
+@dataclass(slots=True)
+class FakePool:
+    """A pool that tests may swap or take away."""
+
+    pool: Pool | PodiumError
+
+    def current(self) -> Pool:
+        """Return the pool, or raise what is set."""
+        if isinstance(self.pool, PodiumError):
+            raise self.pool
+        return self.pool
+
+
+@dataclass(slots=True)
+class FakeLeases:
+    """Knows the live runs; `stops` lets a test stop one."""
+
+    stops: dict[str, Callable[[PodiumError], None]] = field(default_factory=dict)
+
+    def track(self, run_id: str, stop: Callable[[PodiumError], None]) -> None:
+        """Keep how to stop the run."""
+        self.stops[run_id] = stop
+
+    def forget(self, run_id: str) -> None:
+        """Drop it."""
+        self.stops.pop(run_id, None)
+
+
+@dataclass(slots=True)
+class FakeReadiness:
+    """Says what it is told to."""
+
+    found: Readiness = field(default_factory=lambda: Readiness(is_ready=True, checks={"audit": "up"}))
+
+    async def check(self) -> Readiness:
+        """Return it."""
+        return self.found
+
+
+@dataclass(slots=True)
+class EdgeServer:
+    """A running edge and its fakes."""
+
+    url: str
+    edge: Edge
+    pool: FakePool
+    leases: FakeLeases
+    readiness: FakeReadiness
+
+    @property
+    def auth(self) -> dict[str, str]:
+        """The headers of a client that may call."""
+        return {"Authorization": f"Bearer {TOKEN}"}
+
+
+def two_workers() -> Pool:
+    """Return a pool of two plain workers."""
+    return pool(worker("alpha"), worker("beta"))
+
+
+@asynccontextmanager
+async def running_edge(
+    *,
+    planner: PlannerPort | None = None,
+    workers: WorkerPort | None = None,
+    recorder: RecorderPort | None = None,
+    workers_of: Pool | None = None,
+    tenant: Tenant | None = None,
+    telemetry: Telemetry | None = None,
+    **settings: object,
+) -> AsyncGenerator[EdgeServer, None]:
+    """Serve an edge on a free loopback port."""
+    configured = gateway_settings(**settings)
+    fake_pool, leases, readiness = FakePool(workers_of or two_workers()), FakeLeases(), FakeReadiness()
+    known = tenants(tenant)
+    backing = Backing(
+        planner=planner or FakePlanner(),
+        workers=workers or FakeWorkers(),
+        recorder=recorder or FakeRecorder(),
+        pool=fake_pool,
+        leases=leases,
+        readiness=readiness,
+        tenants=lambda: known,
+    )
+    clock = SystemClock()
+    edge = build_edge(
+        backing, configured, telemetry or configure_telemetry("gateway", configured), clock, RandomIds(clock)
+    )
+    server, port = await serve(build_app(edge, configured.max_body_bytes), "127.0.0.1", 0)
+    try:
+        yield EdgeServer(f"http://127.0.0.1:{port}", edge, fake_pool, leases, readiness)
+    finally:
+        edge.chat.cancel_all()
+        await edge.admission.empty(5)
+        await server.cleanup()
