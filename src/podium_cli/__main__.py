@@ -1,0 +1,46 @@
+"""The `podium` command: parses, dispatches, and turns expected failures into one message."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from rich.console import Console
+
+from podium_cli import ask, down, keys, runs, show, status, up, verify
+from podium_cli.arguments import build_parser
+from podium_cli.failures import CliError
+from podium_cli.home import open_home
+from podium_cli.settings import CliSettings
+
+_INTERRUPTED = 130
+_COMMANDS: Mapping[str, Callable[..., int]] = {
+    "ask": ask.run,
+    "down": down.run,
+    "keys": keys.run,
+    "runs": runs.run,
+    "show": show.run,
+    "status": status.run,
+    "up": up.run,
+    "verify": verify.run,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = build_parser().parse_args(argv)
+    settings = CliSettings()
+    home = open_home(arguments.home or settings.home)
+    console = Console(highlight=False, markup=False)
+    try:
+        return _COMMANDS[arguments.command](arguments, console, home, settings)
+    except CliError as error:
+        complaint = Console(stderr=True, highlight=False, markup=False)
+        complaint.print(f"podium: {error.message}", style="red", soft_wrap=True)
+        if error.hint:
+            complaint.print(f"  {error.hint}", soft_wrap=True)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

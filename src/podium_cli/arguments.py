@@ -1,0 +1,124 @@
+"""The command line: what can be typed, and help that teaches by examples."""
+
+import argparse
+from pathlib import Path
+
+from podium_verifier.__main__ import EXIT_CODES
+
+_START = """examples:
+  podium up                              start everything here and answer a first question
+  podium ask "What is 17 * 23?"          ask; the plan and its steps show live
+  podium runs                            what was asked lately
+  podium show RUN                        one run: who was allowed, who did what, what it cost
+  podium verify RUN                      prove that a run's record is complete and untouched
+  podium down                            stop everything
+
+`podium COMMAND --help` tells more about each.
+"""
+_UP = """examples:
+  podium up                              the four services and the demo workers, on the usual ports
+  podium up --no-ask                     only start
+  podium up --use-keys                   also add workers for provider keys in the environment and for
+                                         Ollama or vLLM on this machine: questions may then leave it
+  podium up --home ./here --free-ports   a second, separate Podium beside the first
+
+What it creates lies in the home directory: tenants.yaml (who may call), pool.yaml (which workers),
+api-key, certificates, logs, and the log itself. Later starts change none of it.
+"""
+_ASK = """examples:
+  podium ask "Add 17 and 25, then write the sum as a Roman numeral"
+  podium ask --max-usd 0.01 --max-steps 3 "How many days are there from 2026-01-01 to 2026-11-30?"
+  podium ask --worker demo-arithmetic "2^64"        one worker by name, no plan
+  podium ask --answer-only - < question.txt         the question from a file, only the answer printed
+"""
+_SHOW = """examples:
+  podium show RUN                        the run with this id (podium runs lists them)
+  podium show last                       the newest run
+  podium show RUN --content              also the question, the subtasks and every answer
+
+Showing a run is itself recorded in the log.
+"""
+_VERIFY = """examples:
+  podium verify RUN                      export the run, check it against the log key kept in the home
+  podium verify run_123.podium.jsonl     check a file, offline
+  podium verify FILE --key VKEY          ... and that this log signed it, not just any
+"""
+_KEYS = """examples:
+  podium keys new alice                                  a key that may ask and read its own runs
+  podium keys new revision --role auditor                a key that may read every run of its tenant
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="podium",
+        description="A team of language models behind one OpenAI-compatible endpoint, and proof of its work.",
+        epilog=_START,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    up = _add(commands, "up", "start Podium on this machine, in the background", _UP)
+    up.add_argument("--no-ask", action="store_true", help="do not ask a first question")
+    up.add_argument("--use-keys", action="store_true", help="add workers for found keys and local servers")
+    up.add_argument("--free-ports", action="store_true", help="take any free ports instead of the usual ones")
+    _add(commands, "down", "stop Podium on this machine", "")
+    _add(commands, "status", "show which services run", "")
+    _add_ask(commands)
+    _add_reading(commands)
+    keys = _add(commands, "keys", "make API keys", _KEYS)
+    key_commands = keys.add_subparsers(dest="keys_command", metavar="COMMAND", required=True)
+    new = key_commands.add_parser("new", help="make a new key, shown once")
+    new.add_argument("id", help="a name for the key; it shows in the log, the key itself never does")
+    new.add_argument("--role", action="append", choices=["client", "auditor"], help="default: client")
+    return parser
+
+
+def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    ask = _add(commands, "ask", "ask a question", _ASK)
+    ask.add_argument("question", nargs="+", help="the question, or - to read it from standard input")
+    ask.add_argument("--model", default="podium", help="model name, default podium")
+    ask.add_argument("--worker", help="ask this one worker, without a plan")
+    ask.add_argument(
+        "--only", action="append", metavar="WORKER", help="let only this worker take part; repeat"
+    )
+    ask.add_argument("--exclude", action="append", metavar="WORKER", help="leave this worker out; repeat")
+    ask.add_argument("--max-usd", metavar="USD", help="most the run may cost, such as 0.05")
+    ask.add_argument("--max-steps", type=int, metavar="N", help="most steps of the plan")
+    ask.add_argument("--max-calls", type=int, metavar="N", help="most provider calls")
+    ask.add_argument("--max-seconds", type=float, metavar="S", help="most seconds the run may take")
+    ask.add_argument("--answer-only", action="store_true", help="print the answer and nothing else")
+    ask.add_argument("--url", default="", help="ask the gateway at this address")
+    ask.add_argument("--api-key", default="", metavar="KEY", help="API key for it")
+
+
+def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    runs = _add(commands, "runs", "list the newest runs", "")
+    runs.add_argument("--limit", type=int, default=20, metavar="N", help="how many, default 20")
+    runs.add_argument("--before", metavar="RUN", help="only runs older than this one")
+    show = _add(commands, "show", "show one run from the log", _SHOW)
+    show.add_argument("run", help="the run's id, or `last`")
+    show.add_argument("--content", action="store_true", help="show the recorded texts too")
+    verify = _add(commands, "verify", "prove the record of a run", _VERIFY + "\n" + EXIT_CODES)
+    verify.add_argument("what", metavar="FILE|RUN", help="an exported file, or the id of a run")
+    verify.add_argument("--key", metavar="VKEY|FILE", help="the log key you trust")
+    verify.add_argument("--out", type=Path, metavar="FILE", help="where to keep the export of a run")
+    for command in (runs, show, verify):
+        command.add_argument("--audit-url", default="", help="read from the audit service at this address")
+        command.add_argument("--api-key", default="", metavar="KEY", help="API key for it")
+
+
+def _add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, does: str, examples: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=does,
+        description=f"{does[0].upper()}{does[1:]}.",
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--home", type=Path, help="directory of the local Podium, default $PODIUM_HOME or ~/.podium"
+    )
+    return parser

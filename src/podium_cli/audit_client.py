@@ -1,0 +1,97 @@
+"""Reads the log over HTTP, with the same API key that asks questions."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from podium_cli.failures import CliError
+
+LAST = "last"
+"""What stands for the newest run wherever a run's id may stand."""
+
+_TOTAL_S = 60.0
+_CONNECT_S = 5.0
+_CHUNK_BYTES = 1 << 16
+
+
+class AuditClient:
+    """Speaks to one audit service with one API key."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._url = url.rstrip("/")
+        self._key = key
+
+    async def runs(self, limit: int, before: str | None = None) -> Mapping[str, Any]:
+        """Return the newest runs this key may see."""
+        query = {"limit": str(limit)} | ({"before": before} if before else {})
+        return await self._json("/v1/runs", query)
+
+    async def run(self, run_id: str) -> Mapping[str, Any]:
+        """Return one run: records, the content this key may see, receipt. The read is recorded."""
+        return await self._json(f"/v1/runs/{run_id}")
+
+    async def resolve(self, run: str) -> str:
+        """Return a run's id as given, or the newest run's for `last`."""
+        if run != LAST:
+            return run
+        runs = (await self.runs(1)).get("runs") or ()
+        if not runs:
+            raise CliError("the log holds no run yet", hint='ask something: podium ask "What is 17 * 23?"')
+        return str(runs[0]["run_id"])
+
+    async def vkey(self) -> str:
+        """Return the log's public key."""
+        async with self._session() as session:
+            response = await self._get(session, "/v1/vkey", {})
+            return (await response.text()).strip()
+
+    async def export(self, run_id: str, file: Path) -> None:
+        """Write a run's export to `file`, all of it or nothing. The export is recorded."""
+        draft = file.with_name(f".{file.name}.part")
+        async with self._session() as session:
+            response = await self._get(session, f"/v1/runs/{run_id}/export", {})
+            try:
+                with draft.open("wb") as out:
+                    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+                        out.write(chunk)
+                draft.replace(file)
+            except aiohttp.ClientError:
+                raise self._unreachable("broke off") from None
+            finally:
+                draft.unlink(missing_ok=True)
+
+    async def _json(self, path: str, query: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        async with self._session() as session:
+            response = await self._get(session, path, query or {})
+            body = await response.json()
+        if not isinstance(body, dict):
+            raise CliError("audit answered with something that is not an object")
+        return body
+
+    def _session(self) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=_TOTAL_S, connect=_CONNECT_S),
+            headers={"authorization": f"Bearer {self._key}"},
+        )
+
+    async def _get(
+        self, session: aiohttp.ClientSession, path: str, query: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
+        try:
+            response = await session.get(f"{self._url}{path}", params=query)
+            if response.ok:
+                return response
+            body = await response.json()
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise self._unreachable(type(error).__name__) from None
+        error_fields = body.get("error") if isinstance(body, dict) else None
+        said = error_fields.get("message") if isinstance(error_fields, dict) else None
+        raise CliError(f"audit answered {response.status}: {said or 'no reason given'}")
+
+    def _unreachable(self, why: str) -> CliError:
+        return CliError(
+            f"audit at {self._url} cannot be reached ({why})",
+            hint="is it running? `podium status` shows it, `podium up` starts it",
+        )

@@ -1,0 +1,160 @@
+"""The records of one run, for people: verdicts, plans, attempts, notes, seal and receipt."""
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from podium_cli.words import demo_mark, moment, plain, receipt_words, usd
+
+Record = Mapping[str, Any]
+
+
+class RecordView:
+    """Renders the answer of audit's `GET /v1/runs/{id}`."""
+
+    def __init__(self, page: Mapping[str, Any], demo_workers: frozenset[str]) -> None:
+        self._demo = demo_workers
+        self._page = page
+        self._records: Sequence[Record] = [_leaf(each) for each in page.get("records") or ()]
+        self._texts = {
+            str(part.get("part_id")): plain(_text(part))
+            for part in page.get("contents") or ()
+            if isinstance(part, dict)
+        }
+
+    def render(self, *, with_content: bool) -> Iterator[RenderableType]:
+        """Yield the parts from top to bottom."""
+        yield from self._head()
+        yield from self._verdicts()
+        yield from (self._plan(plan, with_content=with_content) for plan in self._of_type("plan"))
+        yield self._attempts()
+        if with_content:
+            yield from self._contents()
+        yield from self._end()
+
+    def _of_type(self, *types: str) -> list[Record]:
+        return [record for record in self._records if record.get("type") in types]
+
+    def _name(self, worker_id: object) -> Text:
+        worker = str(worker_id)
+        return Text.assemble((worker, "green"), (demo_mark(worker in self._demo), "yellow"))
+
+    def _head(self) -> Iterator[RenderableType]:
+        for opened in self._of_type("opened"):
+            facts = opened["facts"]
+            yield Text.assemble(("run ", "bold"), str(opened.get("run_id")))
+            yield Text(
+                f"  asked by {facts['principal_id']} of {opened.get('tenant_id')}, model"
+                f" {facts['requested_model']}, at {moment(opened.get('time_us'))}"
+            )
+            if facts["refusal_reason"]:
+                yield Text(f"  refused: {facts['refusal_reason']}", style="red")
+
+    def _verdicts(self) -> Iterator[RenderableType]:
+        for opened in self._of_type("opened"):
+            table = Table("verdict", "worker", "rule", box=None, pad_edge=False, title_justify="left")
+            for verdict in opened["facts"]["verdicts"]:
+                state = Text("allowed") if verdict["allowed"] else Text("refused", style="red")
+                table.add_row(state, self._name(verdict["worker_id"]), str(verdict["rule_id"]))
+            yield Padding(table, (1, 2))
+
+    def _plan(self, plan: Record, *, with_content: bool) -> RenderableType:
+        facts = plan["facts"]
+        why = f", because {facts['fallback_reason']}" if facts["fallback_reason"] else ""
+        tree = Tree(
+            Text.assemble(
+                ("plan ", "bold"),
+                f"round {facts['round']}, {len(facts['steps'])} steps, source: ",
+                (str(facts["source"]), "cyan"),
+                why,
+            ),
+            guide_style="dim",
+        )
+        for index, step in enumerate(facts["steps"]):
+            sees = [f"step {seen}" for seen in step["access"]]
+            sees += ["previous round"] if step["sees_previous_round"] else []
+            spare = f", else {step['fallback_worker_id']}" if step["fallback_worker_id"] else ""
+            line = Text.assemble(
+                (f"step {index} ", "bold"),
+                self._name(step["worker_id"]),
+                (f"{spare}  sees {', '.join(sees) or 'only the question'}", "dim"),
+            )
+            branch = tree.add(line)
+            subtask = self._texts.get(step["subtask_part_id"])
+            if with_content and subtask:
+                branch.add(Text(subtask, style="dim"))
+        return tree
+
+    def _attempts(self) -> RenderableType:
+        ends = {end["facts"]["attempt_id"]: end for end in self._of_type("attempt_ended", "attempt_late")}
+        table = Table(
+            "attempt", "worker", "model", "outcome", "tokens in/out", "ms", "cost", box=None, pad_edge=False
+        )
+        for begun in self._of_type("attempt_begun"):
+            facts = begun["facts"]
+            end = ends.get(facts["attempt_id"])
+            table.add_row(
+                f"{facts['kind']} {facts['step_index']}",
+                self._name(facts["worker_id"]),
+                f"{facts['provider_model']} at {facts['endpoint_host']}",
+                *_ending(end, facts),
+            )
+        return Padding(table, (1, 2))
+
+    def _contents(self) -> Iterator[RenderableType]:
+        for record in self._records:
+            for entry in record.get("contents") or ():
+                text = self._texts.get(entry["part_id"])
+                said = text if text is not None else "(not shown to this key, or erased)"
+                yield Text.assemble((f"{entry['name']} ", "bold"), (f"{entry['part_id']}\n", "dim"), said)
+
+    def _end(self) -> Iterator[RenderableType]:
+        seals = self._of_type("sealed")
+        if not seals:
+            yield Text("The run is still open.", style="yellow")
+        for seal in seals:
+            facts = seal["facts"]
+            reason = f" ({facts['error_reason']})" if facts["error_reason"] else ""
+            yield Text(
+                f"{facts['outcome']}{reason} at {moment(seal.get('time_us'))};"
+                f" {facts['attempt_count']} attempts, {usd(facts['cost_usd_micros'])},"
+                f" {facts['record_count']} records"
+            )
+        yield Text.assemble(("receipt ", "bold"), receipt_words(self._page.get("receipt")))
+
+
+def _ending(end: Record | None, begun: Mapping[str, Any]) -> list[str]:
+    if end is None:
+        return ["end unknown", "", "", f"at most {usd(begun['max_cost_usd_micros'])}"]
+    facts = end["facts"]
+    usage = facts["usage"]
+    reason = f" ({facts['error_reason']})" if facts["error_reason"] else ""
+    late = "late: " if end["type"] == "attempt_late" else ""
+    return [
+        f"{late}{facts['outcome']}{reason}",
+        f"{usage['input_tokens']}/{usage['output_tokens']}",
+        f"{facts['latency_us'] / 1000:.0f}",
+        usd(facts["cost_usd_micros"]),
+    ]
+
+
+def _leaf(record: Mapping[str, Any]) -> Record:
+    inner = record.get("record")
+    return inner if isinstance(inner, dict) else record
+
+
+def _text(part: Mapping[str, Any]) -> str:
+    text = part.get("text")
+    if isinstance(text, str):
+        return text
+    try:
+        return base64.b64decode(str(part.get("data", "")), validate=True).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return ""

@@ -1,0 +1,47 @@
+"""`podium verify FILE|RUN`: proves an export offline; exports first when given the id of a run."""
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from rich.console import Console
+
+from podium_cli.access import audit_client
+from podium_cli.audit_client import AuditClient
+from podium_cli.failures import CliError
+from podium_cli.home import Home
+from podium_cli.settings import CliSettings
+from podium_verifier.__main__ import verify_file
+
+
+def run(arguments: argparse.Namespace, console: Console, home: Home, settings: CliSettings) -> int:
+    """Verify and return the verifier's own exit code."""
+    file = Path(arguments.what)
+    if file.exists() or file.suffix:
+        return verify_file(file, arguments.key)
+    target = asyncio.run(
+        _export(audit_client(arguments, home, settings), arguments.what, arguments.out, home)
+    )
+    console.print(f"exported to {target}", soft_wrap=True)
+    return verify_file(target, arguments.key or _pinned(home))
+
+
+async def _export(client: AuditClient, run: str, out: Path | None, home: Home) -> Path:
+    run_id = await client.resolve(run)
+    target = out or _place(home, run_id)
+    await client.export(run_id, target)
+    return target
+
+
+def _place(home: Home, run_id: str) -> Path:
+    home.export_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return home.export_dir / f"{run_id}.podium.jsonl"
+
+
+def _pinned(home: Home) -> str:
+    if not home.vkey_file.is_file():
+        raise CliError(
+            f"the log's key is not in {home.vkey_file}",
+            hint="`podium up` keeps it at the first start; for another installation give --key VKEY",
+        )
+    return str(home.vkey_file)

@@ -1,0 +1,79 @@
+from pathlib import Path
+
+import pytest
+from tests.unit.podium_verifier.exported_run import Signer, three_step_run
+
+from podium_cli.__main__ import main
+from podium_core.config.tenants import load_tenants
+
+COMMANDS = ("up", "down", "status", "ask", "runs", "show", "verify", "keys")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    monkeypatch.setenv("PODIUM_HOME", str(home))
+    for name in ("PODIUM_URL", "PODIUM_AUDIT_URL", "PODIUM_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], *([command] for command in COMMANDS)):
+        with pytest.raises(SystemExit) as left:
+            main([*arguments, "--help"])
+        assert left.value.code == 0
+        said = capsys.readouterr().out
+        if arguments not in (["down"], ["status"], ["runs"]):
+            assert "examples:" in said
+
+
+def test_nothing_started_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["status"], ["ask", "x"], ["runs"], ["show", "last"], ["verify", "run_1"]):
+        assert main(command) == 1
+        said = capsys.readouterr().err
+        assert "podium up" in said
+        assert "Traceback" not in said
+    assert main(["down"]) == 0
+    assert "nothing to stop" in capsys.readouterr().out
+
+
+def test_another_installation_needs_its_key(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ask", "x", "--url", "http://127.0.0.1:1"]) == 1
+    assert "PODIUM_API_KEY" in capsys.readouterr().err
+    assert main(["ask", "x", "--url", "http://127.0.0.1:1", "--api-key", "k"]) == 1
+    assert "cannot be reached" in capsys.readouterr().err
+    assert main(["runs", "--audit-url", "http://127.0.0.1:1", "--api-key", "k"]) == 1
+    assert "cannot be reached" in capsys.readouterr().err
+
+
+def test_an_empty_question_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["ask", " ", "--url", "http://127.0.0.1:1", "--api-key", "k"]) == 1
+    assert "there is no question" in capsys.readouterr().err
+
+
+def test_a_new_key_fits_into_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["keys", "new", "alice", "--role", "client", "--role", "auditor"]) == 0
+    said = capsys.readouterr().out
+    (token,) = [line.strip() for line in said.splitlines() if line.strip().startswith("podium_alice_")]
+    entry = said[said.index("      - id: alice") :]
+    file = tmp_path / "tenants.yaml"
+    file.write_text(f"tenants:\n  - id: t\n    keys:\n{entry}")
+    principal = load_tenants(file).authenticate(token, 0)
+    assert principal is not None
+    assert principal.roles == {"client", "auditor"}
+    assert main(["keys", "new", "not a name"]) == 1
+
+
+def test_a_file_is_verified_offline(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "run_01.podium.jsonl"
+    file.write_bytes(three_step_run().export())
+    assert main(["verify", str(file)]) == 0
+    assert "VERIFIED  run run_01" in capsys.readouterr().out
+    assert main(["verify", str(file), "--key", Signer(seed=2).vkey]) == 3
+    file.write_bytes(three_step_run().export().replace(b"demo-text", b"demo-next"))
+    assert main(["verify", str(file)]) == 4
+    assert "leaf 2" in capsys.readouterr().err
+    assert main(["verify", str(tmp_path / "absent.jsonl")]) == 1
