@@ -116,7 +116,7 @@ class _Builder:
         if isinstance(node, yaml.SequenceNode):
             return [self.build(item, (*place, index)) for index, item in enumerate(node.value)]
         assert isinstance(node, yaml.ScalarNode)
-        value = cast("str", node.value)
+        value = self._text(node)
         return None if node.style is None and value.lower() in _NULLS else value
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, object]:
@@ -124,12 +124,18 @@ class _Builder:
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise _error(self._name, _line(key_node), "a field's name must be plain text")
-            key = cast("str", key_node.value)
+            key = self._text(key_node)
             if key in result:
                 raise _error(self._name, _line(key_node), f"{_dotted((*place, key))} is given twice")
             self._lines[(*place, key)] = _line(key_node)
             result[key] = self.build(value_node, (*place, key))
         return result
+
+    def _text(self, node: yaml.ScalarNode) -> str:
+        text = cast("str", node.value)
+        if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+            raise _error(self._name, _line(node), "no valid YAML: an escape names half a character")
+        return text
 
 
 def _read(path: Path) -> str:
@@ -153,7 +159,7 @@ def _compose(name: str, text: str) -> yaml.Node | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise _error(name, mark.line + 1 if mark else 1, f"no valid YAML: {error.problem}") from None
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, OverflowError):  # the latter from escapes beyond Unicode
         raise _error(name, 1, "no valid YAML: it holds characters that YAML forbids") from None
     except RecursionError:
         raise _error(name, 1, "nested too deeply") from None
