@@ -54,7 +54,7 @@ def check_files(home: Home) -> None:
 def demo_pool(demo_port: int) -> str:
     """Return `pool.yaml` with the demo specialists alone."""
     template = resources.files("podium_demo").joinpath("pool.demo.yaml").read_text(encoding="utf-8")
-    return template.replace("{base_url}", f"http://{HOST}:{demo_port}/v1")
+    return template.replace('"{base_url}"', f'"http://{HOST}:{demo_port}/v1"')
 
 
 def _move_demo_workers(home: Home, demo_port: int) -> None:
