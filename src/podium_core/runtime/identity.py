@@ -18,8 +18,8 @@ TRUST_DOMAIN = "podium.local"
 SERVICES = ("gateway", "conductor", "router", "audit", "cli")
 """Every identity that Podium itself issues certificates for."""
 
-_ID_PREFIX = f"spiffe://{TRUST_DOMAIN}/"
-_NAMES_KEY = "x509_subject_alternative_name"
+_ID_PREFIX = f"spiffe://{TRUST_DOMAIN}/".encode()
+_URIS_KEY = "peer_uri"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class TlsFiles:
 
 def spiffe_id(service: str) -> str:
     """Return the URI name that the service's certificate carries."""
-    return _ID_PREFIX + service
+    return _ID_PREFIX.decode() + service
 
 
 def dns_name(service: str) -> str:
@@ -52,7 +52,7 @@ def dns_name(service: str) -> str:
 def caller_of(context: grpc.aio.ServicerContext[Any, Any]) -> str:
     """Return the caller's service name; raise PodiumError (UNAUTHENTICATED) without exactly one."""
     auth: Mapping[str, Iterable[bytes]] = context.auth_context()
-    caller = _caller_from_names(tuple(auth.get(_NAMES_KEY, ())))
+    caller = _caller_from_uris(tuple(auth.get(_URIS_KEY, ())))
     if caller is None:
         raise PodiumError(
             Code.UNAUTHENTICATED,
@@ -63,12 +63,11 @@ def caller_of(context: grpc.aio.ServicerContext[Any, Any]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _caller_from_names(names: tuple[bytes, ...]) -> str | None:
-    uris = [name.decode("utf-8", "replace") for name in names if b"://" in name]
+def _caller_from_uris(uris: tuple[bytes, ...]) -> str | None:
     if len(uris) != 1 or not uris[0].startswith(_ID_PREFIX):
         return None
     service = uris[0].removeprefix(_ID_PREFIX)
-    return service if service.isascii() and service.replace("-", "").isalnum() else None
+    return service.decode() if service.replace(b"-", b"").isalnum() else None
 
 
 def _read(what: str, path: Path) -> bytes:

@@ -1,28 +1,42 @@
 """The table of telemetry names is one vocabulary without twins."""
 
+import ast
 import dataclasses
+import itertools
+from pathlib import Path
 
 from podium_core.domain.usage import Usage, UsageSource
 from podium_core.runtime import attributes
 
 
-def _names(prefix: str = "") -> list[str]:
-    return [
-        value
+def _names() -> dict[str, str]:
+    return {
+        name: value
         for name, value in vars(attributes).items()
-        if name.isupper() and isinstance(value, str) and name.startswith(prefix)
-    ]
+        if name.isupper() and isinstance(value, str) and "." in value
+    }
 
 
 def test_every_name_is_ours_or_the_conventions() -> None:
-    for name in _names():
-        known = name.startswith(("gen_ai.", "podium.", "error.", "server.", "http."))
-        assert known or name in {"invoke_workflow", "policy", "plan", "invoke_agent", "chat", "embeddings"}
+    for name in _names().values():
+        assert name.startswith(("gen_ai.", "podium.", "error.", "server.", "http."))
 
 
 def test_no_two_attributes_or_metrics_share_a_name() -> None:
-    dotted = [name for name in _names() if "." in name]
-    assert len(dotted) == len(set(dotted))
+    assert len(set(_names().values())) == len(_names())
+
+
+def test_every_name_of_ours_says_what_it_means() -> None:
+    body = ast.parse(Path(attributes.__file__).read_text()).body
+    explained = {
+        first.target.id
+        for first, second in itertools.pairwise(body)
+        if isinstance(first, ast.AnnAssign)
+        and isinstance(first.target, ast.Name)
+        and isinstance(second, ast.Expr)
+    }
+    ours = {name for name, value in _names().items() if value.startswith("podium.")}
+    assert ours - explained == set()
 
 
 def test_every_count_of_usage_has_its_attribute_and_counter() -> None:

@@ -9,10 +9,12 @@ from podium_core.runtime.identity import SERVICES, caller_of, spiffe_id
 
 
 class PeerContext:
-    """A context whose peer presented these names."""
+    """A context whose peer's certificate carries these URI names."""
 
-    def __init__(self, *names: bytes) -> None:
-        self._auth = {"x509_subject_alternative_name": list(names)} if names else {}
+    def __init__(self, *uris: bytes) -> None:
+        self._auth = {"x509_common_name": [b"router"], "peer_dns": [b"router.podium.internal"]}
+        if uris:
+            self._auth["peer_uri"] = list(uris)
 
     def auth_context(self) -> dict[str, list[bytes]]:
         return self._auth
@@ -20,15 +22,14 @@ class PeerContext:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_each_service_is_known_by_its_uri(service: str) -> None:
-    context: Any = PeerContext(spiffe_id(service).encode(), b"localhost", b"127.0.0.1")
+    context: Any = PeerContext(spiffe_id(service).encode())
     assert caller_of(context) == service
 
 
 @pytest.mark.parametrize(
-    "names",
+    "uris",
     [
         (),
-        (b"router.podium.internal", b"localhost"),
         (b"spiffe://example.com/router",),
         (b"https://podium.local/router",),
         (b"spiffe://podium.local/",),
@@ -38,8 +39,8 @@ def test_each_service_is_known_by_its_uri(service: str) -> None:
         (b"spiffe://podium.local/router", b"spiffe://example.com/x"),
     ],
 )
-def test_anything_but_one_podium_identity_is_nobody(names: tuple[bytes, ...]) -> None:
-    context: Any = PeerContext(*names)
+def test_anything_but_one_podium_identity_is_nobody(uris: tuple[bytes, ...]) -> None:
+    context: Any = PeerContext(*uris)
     with pytest.raises(PodiumError) as failed:
         caller_of(context)
     assert failed.value.code is Code.UNAUTHENTICATED
