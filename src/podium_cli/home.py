@@ -52,8 +52,13 @@ class Home:
 
     @property
     def audit_dir(self) -> Path:
-        """The log, its keys and its content."""
+        """The log and its sealed content."""
         return self.directory / "audit"
+
+    @property
+    def audit_keys_dir(self) -> Path:
+        """The log's signing key and the key that content keys are wrapped with."""
+        return self.directory / "audit-keys"
 
     @property
     def export_dir(self) -> Path:
@@ -70,7 +75,8 @@ class Home:
 
     def create(self) -> None:
         """Make the directories, readable by their owner only."""
-        for directory in (self.directory, self.audit_dir, self.directory / "logs", self.directory / "run"):
+        parts = (self.audit_dir, self.audit_keys_dir, self.directory / "logs", self.directory / "run")
+        for directory in (self.directory, *parts):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def read_api_key(self) -> str:

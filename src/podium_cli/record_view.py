@@ -24,9 +24,9 @@ class RecordView:
         self._page = page
         self._records: Sequence[Record] = [_leaf(each) for each in page.get("records") or ()]
         self._texts = {
-            str(part.get("part_id")): plain(_text(part))
+            str(part.get("part_id")): plain(text)
             for part in page.get("contents") or ()
-            if isinstance(part, dict)
+            if isinstance(part, dict) and (text := _text(part)) is not None
         }
 
     def render(self, *, with_content: bool) -> Iterator[RenderableType]:
@@ -150,11 +150,12 @@ def _leaf(record: Mapping[str, Any]) -> Record:
     return inner if isinstance(inner, dict) else record
 
 
-def _text(part: Mapping[str, Any]) -> str:
+def _text(part: Mapping[str, Any]) -> str | None:
+    """Return a part's text; None when its content is erased."""
     text = part.get("text")
     if isinstance(text, str):
         return text
     try:
-        return base64.b64decode(str(part.get("data", "")), validate=True).decode("utf-8", "replace")
-    except (binascii.Error, ValueError):
-        return ""
+        return base64.b64decode(part["data"], validate=True).decode("utf-8", "replace")
+    except (KeyError, TypeError, binascii.Error, ValueError):
+        return None

@@ -53,6 +53,7 @@ def _audit(home: Home, ports: Ports) -> dict[str, str]:
         "LISTEN": _at(ports, "audit"),
         "HTTP_LISTEN": _at(ports, "audit-http"),
         "DATA_DIR": str(home.audit_dir),
+        "KEYS_DIR": str(home.audit_keys_dir),
         "TENANTS_FILE": str(home.tenants_file),
     }
 

@@ -46,7 +46,7 @@ def test_content_is_shown_when_asked_for() -> None:
     assert "What is 6*7 in Roman?" in said
     assert "Do your part." in said
     missing = page()
-    missing["contents"] = []
+    missing["contents"] = [{"part_id": "request", "erased": True}]
     assert "not shown to this key, or erased" in shown(missing, with_content=True)
 
 
