@@ -1,5 +1,6 @@
 """Who may talk to whom: real TLS handshakes on loopback."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,16 @@ async def test_health_is_open_to_every_verified_peer_and_follows_the_server(tls_
     await server.stop(0)
 
 
+async def test_a_watcher_of_the_health_does_not_delay_the_stop(tls_dir: Path) -> None:
+    server = echo_server(tls_of(tls_dir, "router"))
+    peer = Peer(await server.start(), tls_of(tls_dir, "cli"))
+    watch = health_pb2_grpc.HealthStub(peer.channel).Watch(health_pb2.HealthCheckRequest(), timeout=9)
+    assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
+    await asyncio.wait_for(server.stop(8), 2)
+    assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
+    await peer.channel.close()
+
+
 async def test_a_taken_port_is_named(port: int, tls_dir: Path) -> None:
     second = GrpcServer(listen=f"127.0.0.1:{port}", tls=tls_of(tls_dir, "router"), permissions={})
     with pytest.raises(PodiumError, match=f"cannot listen on 127.0.0.1:{port}"):
@@ -117,4 +128,18 @@ async def test_a_taken_port_is_named(port: int, tls_dir: Path) -> None:
 async def test_a_missing_certificate_is_named(tls_dir: Path, tmp_path: Path) -> None:
     server = echo_server(TlsFiles(tmp_path / "none.pem", tmp_path / "none.pem", tmp_path / "none.pem"))
     with pytest.raises(PodiumError, match="the TLS certificate file"):
+        await server.start()
+
+
+async def test_a_key_of_another_certificate_is_named(tls_dir: Path) -> None:
+    router, audit = tls_of(tls_dir, "router"), tls_of(tls_dir, "audit")
+    server = echo_server(TlsFiles(router.cert_file, audit.key_file, router.ca_file))
+    with pytest.raises(PodiumError, match="no matching pair"):
+        await server.start()
+
+
+async def test_a_ca_file_that_is_none_is_named(tls_dir: Path) -> None:
+    router = tls_of(tls_dir, "router")
+    server = echo_server(TlsFiles(router.cert_file, router.key_file, router.key_file))
+    with pytest.raises(PodiumError, match="CA certificate is no PEM"):
         await server.start()

@@ -59,6 +59,18 @@ def test_spans_reach_the_collector_before_the_shutdown_ends(tls_dir: Path) -> No
     assert {a.key: a.value.string_value for a in span.attributes}[RUN_ID] == "run_1"
 
 
+def test_exception_texts_never_leave_even_when_nobody_thought_of_it(tls_dir: Path) -> None:
+    with OtlpReceiver() as receiver:
+        telemetry = configure_telemetry("router", _settings(tls_dir, otlp_endpoint=receiver.endpoint))
+        with pytest.raises(ValueError), telemetry.tracer.start_as_current_span("step"):
+            raise ValueError("secret-canary")
+        telemetry.shutdown()
+    [(_, span)] = receiver.spans
+    assert span.status.code == span.status.STATUS_CODE_ERROR
+    assert {a.key: a.value.string_value for a in span.events[0].attributes}["exception.type"] == "ValueError"
+    assert b"secret-canary" not in b"".join(receiver.requests)
+
+
 def test_an_absent_collector_neither_slows_nor_holds_up(
     tls_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

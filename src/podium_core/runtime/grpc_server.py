@@ -58,8 +58,9 @@ class GrpcServer:
     async def start(self) -> int:
         """Listen and serve; return the bound port.
 
-        Raises PodiumError when a TLS file cannot be read or the address cannot be bound.
+        Raises PodiumError when a TLS file cannot be used or the address cannot be bound.
         """
+        self._tls.check()
         certificate, key, ca = self._tls.read()
         credentials = grpc.ssl_server_credentials([(key, certificate)], ca, require_client_auth=True)
         try:
@@ -67,7 +68,7 @@ class GrpcServer:
         except RuntimeError:
             raise PodiumError(
                 Code.INVALID_REQUEST,
-                f"cannot listen on {self._address}: the port is taken, or a TLS file is no valid PEM",
+                f"cannot listen on {self._address}: the address is taken or not this machine's",
                 reason="CANNOT_LISTEN",
             ) from None
         await self.server.start()
@@ -80,7 +81,7 @@ class GrpcServer:
 
     async def stop(self, grace_s: float) -> None:
         """Take no new calls, let running ones end within `grace_s` seconds, cancel the rest."""
-        self._health.set_serving(False)
+        self._health.close()
         await self.server.stop(grace_s)
 
 

@@ -18,14 +18,20 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self._serving = False
+        self._closed = False
         self._changed = asyncio.Event()
 
     def set_serving(self, serving: bool) -> None:  # noqa: FBT001 - a setter's one argument
         """Change the state and wake everybody who watches."""
         if serving != self._serving:
             self._serving = serving
-            self._changed.set()
-            self._changed = asyncio.Event()
+            self._wake()
+
+    def close(self) -> None:
+        """Say that the server no longer serves and send every watcher home, so that none delays the stop."""
+        self._serving = False
+        self._closed = True
+        self._wake()
 
     async def Check(  # noqa: N802 - generated name
         self,
@@ -41,12 +47,18 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         request: health_pb2.HealthCheckRequest,
         context: Any,  # noqa: ARG002 - gRPC gives it
     ) -> AsyncGenerator[health_pb2.HealthCheckResponse, None]:
-        """Yield the state now and after every change, until the watcher leaves."""
+        """Yield the state now and after every change, until watcher or server leave."""
         _whole_server(request)
         while True:
             changed = self._changed
             yield self._response()
+            if self._closed:
+                return
             await changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _response(self) -> health_pb2.HealthCheckResponse:
         return _Response(status=_Response.SERVING if self._serving else _Response.NOT_SERVING)

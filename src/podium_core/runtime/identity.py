@@ -4,6 +4,7 @@ The TLS handshake has already checked the certificate against the one trusted CA
 run; here its URI name becomes the short service name that permissions are written in.
 """
 
+import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,6 +39,19 @@ class TlsFiles:
             _read("the TLS CA certificate", self.ca_file),
         )
 
+    def check(self) -> None:
+        """Raise PodiumError when a file cannot be read, is no PEM, or key and certificate do not match."""
+        self.read()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        try:
+            context.load_cert_chain(self.cert_file, self.key_file)
+        except ssl.SSLError:
+            raise _unusable("the TLS certificate and key are no matching pair of PEM files") from None
+        try:
+            context.load_verify_locations(self.ca_file)
+        except ssl.SSLError:
+            raise _unusable("the TLS CA certificate is no PEM certificate") from None
+
 
 def spiffe_id(service: str) -> str:
     """Return the URI name that the service's certificate carries."""
@@ -68,6 +82,10 @@ def _caller_from_uris(uris: tuple[bytes, ...]) -> str | None:
         return None
     service = uris[0].removeprefix(_ID_PREFIX)
     return service.decode() if service.replace(b"-", b"").isalnum() else None
+
+
+def _unusable(message: str) -> PodiumError:
+    return PodiumError(Code.INVALID_REQUEST, message, reason="TLS_UNUSABLE")
 
 
 def _read(what: str, path: Path) -> bytes:

@@ -63,7 +63,9 @@ class ServiceSettings(BaseSettings):
 
     def check(self) -> None:
         """Read what the settings point to; raise PodiumError saying what to change. Extend in a subclass."""
-        self.tls.read()
+        self.tls.check()
+        if self.otlp_endpoint.startswith("https://"):
+            self.collector_tls.check()
 
     @field_validator("log_level", mode="before")
     @classmethod

@@ -6,7 +6,7 @@ collector delays the shutdown by at most `SHUTDOWN_S`.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import grpc
@@ -19,9 +19,9 @@ from opentelemetry.sdk.metrics import Histogram, MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
 from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import NoOpTracerProvider
+from opentelemetry.sdk.trace import Event, ReadableSpan, SpanLimits, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import NoOpTracerProvider, Status
 from prometheus_client import CollectorRegistry, start_http_server
 
 from podium_core.domain.errors import Code, PodiumError
@@ -36,6 +36,8 @@ _QUEUED_SPANS = 4096
 _BATCHED_SPANS = 512
 _SPAN_DELAY_MS = 1_000
 _METRIC_INTERVAL_MS = 15_000
+_ATTRIBUTE_CHARS = 256
+_TEXT_ATTRIBUTES = frozenset({"exception.message", "exception.stacktrace"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,29 @@ class Telemetry:
         end = time.monotonic() + SHUTDOWN_S
         for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))
+
+
+class WithoutTexts(SpanExporter):
+    """Takes exception texts out of spans on their way out: they may hold content.
+
+    OpenTelemetry records them by default whenever an exception leaves a span, so forgetting to ask
+    otherwise must not be enough to leak. The exception's type stays.
+    """
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._exporter = exporter
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Export the spans without texts."""
+        return self._exporter.export([_without_texts(span) for span in spans])
+
+    def shutdown(self) -> None:
+        """Stop the exporter behind."""
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Flush the exporter behind."""
+        return self._exporter.force_flush(timeout_millis)
 
 
 def configure_telemetry(service: str, settings: ServiceSettings) -> Telemetry:
@@ -94,10 +119,14 @@ def _tracer_provider(
         credentials=credentials,
         timeout=_EXPORT_TIMEOUT_S,
     )
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider = TracerProvider(
+        resource=resource,
+        span_limits=SpanLimits(max_attribute_length=_ATTRIBUTE_CHARS),
+        shutdown_on_exit=False,
+    )
     provider.add_span_processor(
         BatchSpanProcessor(
-            exporter,
+            WithoutTexts(exporter),
             max_queue_size=_QUEUED_SPANS,
             schedule_delay_millis=_SPAN_DELAY_MS,
             max_export_batch_size=_BATCHED_SPANS,
@@ -145,3 +174,27 @@ def _serve_metrics(listen: str, registry: CollectorRegistry) -> Callable[[], obj
 def _views() -> list[View]:
     buckets = ExplicitBucketHistogramAggregation(DURATION_BUCKETS_S)
     return [View(instrument_type=Histogram, instrument_unit="s", aggregation=buckets)]
+
+
+def _without_texts(span: ReadableSpan) -> ReadableSpan:
+    if not span.events and not span.status.description:
+        return span
+    return ReadableSpan(
+        name=span.name,
+        context=span.context,
+        parent=span.parent,
+        resource=span.resource,
+        attributes=span.attributes,
+        events=[_without_text(event) for event in span.events],
+        links=span.links,
+        kind=span.kind,
+        status=Status(span.status.status_code),
+        start_time=span.start_time,
+        end_time=span.end_time,
+        instrumentation_scope=span.instrumentation_scope,
+    )
+
+
+def _without_text(event: Event) -> Event:
+    kept = {key: value for key, value in (event.attributes or {}).items() if key not in _TEXT_ATTRIBUTES}
+    return Event(event.name, kept, event.timestamp)
