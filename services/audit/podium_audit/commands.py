@@ -172,7 +172,6 @@ class RecordRead:
 
     event: Event
     run_id: str
-    tenant_id: str
     principal_id: str
     action: str
     with_content: bool

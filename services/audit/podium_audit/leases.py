@@ -53,6 +53,13 @@ class Leases:
                     lost.append(run_id)
         return lost
 
+    def extend(self, run_id: str, lease_ms: int) -> None:
+        """Let a run's lease last at least this much longer from now."""
+        with self._lock:
+            end_ns = self._ends_ns.get(run_id)
+            if end_ns is not None:
+                self._ends_ns[run_id] = max(end_ns, self._end_ns(lease_ms))
+
     def lapsed(self) -> list[str]:
         """Return the runs whose lease has ended."""
         now_ns = self._clock.monotonic_ns()

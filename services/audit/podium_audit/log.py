@@ -6,6 +6,7 @@ is forgotten whole, and the state is read back from the store.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from podium_audit import attempts, endings, limits, opening
 from podium_audit.checkpoint import CheckpointSigner
@@ -31,6 +32,14 @@ from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 
 _NS_PER_US = 1_000
+
+
+class Figures(NamedTuple):
+    """The log in numbers: leaves, open runs, and USD micros that open attempts reserve."""
+
+    leaf_count: int = 0
+    open_runs: int = 0
+    reserved_usd_micros: int = 0
 
 
 class Log:
@@ -64,12 +73,37 @@ class Log:
             raise RuntimeError("the log is not loaded")
         return self._state
 
+    @property
+    def figures(self) -> Figures:
+        """What operators watch. Any thread may ask; before the log is loaded everything is 0."""
+        state = self._state
+        if state is None:
+            return Figures()
+        return Figures(state.committed_size, len(state.open_runs), state.book.reserved_usd_micros)
+
+    @property
+    def newest_note(self) -> str:
+        """The newest committed checkpoint; empty when there is none. Any thread may ask."""
+        state = self._state
+        return state.newest_note if state is not None else ""
+
     def load(self) -> None:
         """Match the store if that is not so already. Raises StoreError."""
         if self._state is None:
             self._store.open()
             self._state = LogState(self._store, self._keys, self._signer, self._parts)
             self._leases.keep_only(self._state.open_runs)
+
+    def probe(self) -> None:
+        """Find out whether the store can commit again. Raises StoreError when not."""
+        self._store.probe()
+
+    def prefetch(self, commands: Sequence[Command]) -> None:
+        """Look up at once what these commands will need. Optional; raises StoreError."""
+        self.state.prefetch(
+            [command.event.event_id for command in commands],
+            [command.run_id for command in commands if isinstance(command, OpenRun)],
+        )
 
     def apply(self, command: Command) -> Applied:
         """Put what a command asks for into the running batch.

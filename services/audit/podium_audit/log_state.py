@@ -42,12 +42,15 @@ class LogState:
         if checkpoint is not None:
             check_note(signer, checkpoint, self._tail.root)
         self._committed_size = self._tail.size
+        self.newest_note = checkpoint.note if checkpoint is not None else ""
         self.open_runs = {row.run_id: self._load(row) for row in store.open_runs()}
         self._sealed_runs: OrderedDict[str, RunState] = OrderedDict()
         self.book = TenantBook(store.leaf_counts(), store.settled(), self.open_runs.values())
         self.next_run_no = store.next_run_no()
         self._batch = Batch()
         self._events: dict[str, EventRow] = {}
+        self._looked_up: dict[str, EventRow | None] = {}
+        self._new_run_ids: set[str] = set()
         self.just_sealed: list[str] = []
 
     @property
@@ -63,14 +66,26 @@ class LogState:
     def find_run(self, run_id: str) -> RunState | None:
         """Return a run, open or sealed; None when there is none."""
         run = self.open_runs.get(run_id) or self._sealed_runs.get(run_id)
-        if run is None and (found := self._store.run(run_id)) is not None:
+        if run is not None or run_id in self._new_run_ids:
+            return run
+        if (found := self._store.run(run_id)) is not None:
             run = self._load(found[0])
             self._keep_sealed(run)
         return run
 
+    def prefetch(self, event_ids: Sequence[str], new_run_ids: Sequence[str]) -> None:
+        """Ask the store at once what the coming batch will ask for one by one. Raises StoreError."""
+        self._looked_up = dict.fromkeys(event_ids, None) | self._store.events(event_ids)
+        self._new_run_ids = set(new_run_ids) - self._store.known_runs(new_run_ids)
+
     def event(self, event_id: str) -> EventRow | None:
         """Return what an event id made, in the running batch or before."""
-        return self._events.get(event_id) or self._store.event(event_id)
+        staged = self._events.get(event_id)
+        if staged is not None:
+            return staged
+        if event_id not in self._looked_up:
+            self._looked_up.update(self._store.events([event_id]))
+        return self._looked_up.get(event_id)
 
     def stage(
         self, event: Event, run: RunState | None, drafts: Sequence[Draft], now_us: int
@@ -118,8 +133,11 @@ class LogState:
         self._store.commit(batch)
         self._parts.committed()
         self._committed_size = self._tail.size
+        self.newest_note = note
         self._batch = Batch()
         self._events.clear()
+        self._looked_up.clear()
+        self._new_run_ids.clear()
         while len(self._sealed_runs) > _SEALED_KEPT:
             self._sealed_runs.popitem(last=False)
         return note

@@ -17,6 +17,7 @@ class TenantBook:
         self._leaf_counts = leaf_counts
         self._settled = settled
         self._reserved: dict[tuple[str, str], int] = {}
+        self._reserved_total = 0
         self._changed_tenants: set[str] = set()
         self._changed_months: set[tuple[str, str]] = set()
         for run in open_runs:
@@ -38,7 +39,7 @@ class TenantBook:
     @property
     def reserved_usd_micros(self) -> int:
         """What all open attempts may still cost."""
-        return sum(self._reserved.values())
+        return self._reserved_total
 
     def count_leaf(self, tenant_id: str) -> None:
         """Count one more leaf."""
@@ -62,6 +63,7 @@ class TenantBook:
         return counts, settled
 
     def _reserve(self, place: tuple[str, str], amount: int) -> None:
+        self._reserved_total += amount
         reserved = self._reserved.get(place, 0) + amount
         if reserved:
             self._reserved[place] = reserved

@@ -1,5 +1,6 @@
 """What the log needs from outside: a store that commits whole batches, and keys that live elsewhere."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -141,8 +142,16 @@ class LogStore(LogReader, Protocol):
         """Make the whole batch durable, or raise StoreError and change nothing."""
         ...
 
-    def event(self, event_id: str) -> EventRow | None:
-        """Return what an event id made."""
+    def probe(self) -> None:
+        """Make a small commit that means nothing. Raises StoreError when that fails."""
+        ...
+
+    def events(self, event_ids: Sequence[str]) -> dict[str, EventRow]:
+        """Return what these event ids made, those that made anything."""
+        ...
+
+    def known_runs(self, run_ids: Sequence[str]) -> set[str]:
+        """Return which of these runs exist."""
         ...
 
     def open_runs(self) -> list[RunRow]:
@@ -218,7 +227,7 @@ class KeyWrapper(Protocol):
 class Metrics(Protocol):
     """Hears how the log does."""
 
-    def committed(self, *, operations: int, leaves: int, seconds: float) -> None:
+    def committed(self, *, leaves: int, seconds: float) -> None:
         """One commit succeeded."""
         ...
 

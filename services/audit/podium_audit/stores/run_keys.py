@@ -15,6 +15,25 @@ _KEY_BYTES = 32
 _SCHEMA_VERSION = 1
 
 
+class SqliteKeyReader:
+    """Finds keys on a connection that cannot write, for one thread at a time."""
+
+    def __init__(self, file: Path, wrapper: KeyWrapper) -> None:
+        self._wrapper = wrapper
+        with store_errors():
+            self._connection = sqlite3.connect(
+                f"file:{file}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+            )
+
+    def get(self, key_no: int) -> bytes | None:
+        """Return a key; None once it is erased. Raises StoreError."""
+        return _get(self._connection, self._wrapper, key_no)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
 class SqliteRunKeys:
     """A pool of unused keys in memory, and every used key by number. Used by one thread."""
 
@@ -58,11 +77,7 @@ class SqliteRunKeys:
 
     def get(self, key_no: int) -> bytes | None:
         """Return a key; None once it is erased. Raises StoreError."""
-        with store_errors():
-            row = self._connected.execute(
-                "SELECT wrapped FROM run_keys WHERE key_no = ?", (key_no,)
-            ).fetchone()
-        return self._wrapper.unwrap(row[0], _context(key_no)) if row else None
+        return _get(self._connected, self._wrapper, key_no)
 
     def erase(self, key_no: int) -> None:
         """Destroy a key for good. Raises StoreError."""
@@ -99,6 +114,12 @@ class SqliteRunKeys:
         if self._connection is None:
             raise StoreError("the key store is not open")
         return self._connection
+
+
+def _get(connection: sqlite3.Connection, wrapper: KeyWrapper, key_no: int) -> bytes | None:
+    with store_errors():
+        row = connection.execute("SELECT wrapped FROM run_keys WHERE key_no = ?", (key_no,)).fetchone()
+    return wrapper.unwrap(row[0], _context(key_no)) if row else None
 
 
 def _context(key_no: int) -> bytes:

@@ -54,6 +54,7 @@ STATEMENTS = (
         usd_micros INTEGER NOT NULL,
         PRIMARY KEY (tenant_id, month)
     ) STRICT, WITHOUT ROWID""",
+    "CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT",
     *(
         f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table}"
         f" BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"

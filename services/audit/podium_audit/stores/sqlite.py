@@ -3,26 +3,35 @@
 import fcntl
 import os
 import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Any, TypeVar
 
 from podium_audit.ports import Batch, EventRow, RunRow, StoreError
 from podium_audit.stores import schema
 from podium_audit.stores.sqlite_reader import SqliteReads, store_errors
 
+T = TypeVar("T")
+
 _CACHE_KIB = 8_192
 _WAL_PAGES = 2_000
 _MS_PER_S = 1_000
 
-_INSERTS = {
-    "runs": "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    "leaves": "INSERT INTO leaves VALUES (?, ?, ?)",
-    "events": "INSERT INTO events VALUES (?, ?, ?, ?)",
-    "contents": "INSERT INTO contents VALUES (?, ?)",
-    "seals": "INSERT INTO seals VALUES (?, ?, ?, ?, ?)",
-    "tiles": "INSERT OR REPLACE INTO tiles VALUES (?, ?, ?)",
-    "leaf_counts": "INSERT OR REPLACE INTO leaf_counts VALUES (?, ?)",
-    "settled": "INSERT OR REPLACE INTO settled VALUES (?, ?, ?)",
+_PROBE_BYTES = 16_384
+_CHUNKS = (128, 32, 8, 1)
+
+_TABLES = {
+    "runs": ("INSERT INTO runs", 9),
+    "leaves": ("INSERT INTO leaves", 3),
+    "events": ("INSERT INTO events", 4),
+    "contents": ("INSERT INTO contents", 2),
+    "seals": ("INSERT INTO seals", 5),
+    "tiles": ("INSERT OR REPLACE INTO tiles", 3),
+    "leaf_counts": ("INSERT OR REPLACE INTO leaf_counts", 2),
+    "settled": ("INSERT OR REPLACE INTO settled", 3),
 }
+"""In an order that foreign keys allow, with how many columns each has."""
 
 
 class SqliteStore(SqliteReads):
@@ -39,7 +48,11 @@ class SqliteStore(SqliteReads):
         self._disconnect()
         with store_errors():
             connection = sqlite3.connect(
-                self._file, timeout=self._busy_s, isolation_level=None, check_same_thread=False
+                self._file,
+                timeout=self._busy_s,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
             )
             self._connection = connection
             connection.execute(f"PRAGMA busy_timeout = {round(self._busy_s * _MS_PER_S)}")
@@ -70,10 +83,28 @@ class SqliteStore(SqliteReads):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
-    def event(self, event_id: str) -> EventRow | None:
-        """Return what an event id made."""
-        row = self._one("SELECT * FROM events WHERE event_id = ?", event_id)
-        return EventRow(*row) if row else None
+    def probe(self) -> None:
+        """Make a small commit that means nothing. Raises StoreError when that fails."""
+        connection = self._connected
+        with store_errors():
+            connection.execute("INSERT OR REPLACE INTO probe VALUES (1, zeroblob(?))", (_PROBE_BYTES,))
+
+    def events(self, event_ids: Sequence[str]) -> dict[str, EventRow]:
+        """Return what these event ids made, those that made anything."""
+        rows: list[tuple[str, bytes, int, int]] = []
+        for chunk in _chunks(event_ids):
+            query = f"SELECT * FROM events WHERE event_id IN {_places(len(chunk))}"  # noqa: S608 - placeholders
+            rows += self._all(query, *chunk)
+        return {row[0]: EventRow(*row) for row in rows}
+
+    def known_runs(self, run_ids: Sequence[str]) -> set[str]:
+        """Return which of these runs exist."""
+        found: set[str] = set()
+        for chunk in _chunks(run_ids):
+            query = f"SELECT run_id FROM runs WHERE run_id IN {_places(len(chunk))}"  # noqa: S608 - placeholders
+            rows = self._all(query, *chunk)
+            found.update(row[0] for row in rows)
+        return found
 
     def open_runs(self) -> list[RunRow]:
         """Return the runs without an end."""
@@ -100,16 +131,11 @@ class SqliteStore(SqliteReads):
         return {(tenant_id, month): amount for tenant_id, month, amount in rows}
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
-        for table, insert in _INSERTS.items():
-            rows = getattr(batch, table)
-            if rows:
-                connection.executemany(insert, rows)
-        if batch.runs:
-            connection.executemany("INSERT INTO open_runs VALUES (?)", [(row.run_no,) for row in batch.runs])
-        if batch.seals:
-            connection.executemany(
-                "DELETE FROM open_runs WHERE run_no = ?", [(row.run_no,) for row in batch.seals]
-            )
+        for table, (insert, width) in _TABLES.items():
+            _insert(connection, insert, width, getattr(batch, table))
+        _insert(connection, "INSERT INTO open_runs", 1, [(row.run_no,) for row in batch.runs])
+        for chunk in _chunks([row.run_no for row in batch.seals]):
+            connection.execute(f"DELETE FROM open_runs WHERE run_no IN {_places(len(chunk))}", chunk)  # noqa: S608 - placeholders
         if batch.checkpoint is not None:
             connection.execute("INSERT INTO checkpoints VALUES (?, ?)", batch.checkpoint)
 
@@ -136,10 +162,33 @@ class SqliteStore(SqliteReads):
         """Refuse a second process: each would sign a tree of its own."""
         if self._lock_fd is not None:
             return
-        lock_fd = os.open(self._file.with_name(self._file.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            lock_fd = os.open(self._file.with_name(self._file.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StoreError(f"cannot make the lock file: {error.strerror}") from None
         try:
             fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(lock_fd)
             raise StoreError("another process writes this log: stop it first") from None
         self._lock_fd = lock_fd
+
+
+def _insert(connection: sqlite3.Connection, insert: str, width: int, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows, many per statement: each statement hands the interpreter lock over and back."""
+    for chunk in _chunks(rows):
+        places = ", ".join([_places(width)] * len(chunk))
+        connection.execute(f"{insert} VALUES {places}", list(chain.from_iterable(chunk)))
+
+
+def _chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split rows into pieces of few different lengths, so that prepared statements are met again."""
+    at = 0
+    for size in _CHUNKS:
+        while len(rows) - at >= size:
+            yield rows[at : at + size]
+            at += size
+
+
+def _places(count: int) -> str:
+    return f"({', '.join('?' * count)})"

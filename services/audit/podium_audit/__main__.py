@@ -1,0 +1,72 @@
+"""`podium-audit`: builds the audit service from its settings and serves until told to stop."""
+
+import asyncio
+import sys
+from contextlib import AsyncExitStack
+
+from aiohttp import web
+
+from podium.audit.v1.audit_service_pb2_grpc import add_AuditServiceServicer_to_server
+from podium_audit.assembly import Audit, open_audit
+from podium_audit.servicer import PERMISSIONS
+from podium_audit.settings import AuditSettings
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.runtime.grpc_server import GrpcServer
+from podium_core.runtime.logs import configure_logging
+from podium_core.runtime.service import run_service, until_stopped
+from podium_core.runtime.settings_base import load_settings, parse_listen
+from podium_core.runtime.telemetry import configure_telemetry
+
+_HEALTH_EVERY_S = 0.5
+
+
+async def serve(settings: AuditSettings) -> None:
+    """Serve until SIGTERM or SIGINT, then commit what waits. Raises PodiumError if the log cannot be used."""
+    async with AsyncExitStack() as stack:
+        telemetry = configure_telemetry("audit", settings)
+        stack.callback(telemetry.shutdown)
+        audit = await open_audit(settings, telemetry)
+        stack.push_async_callback(audit.close)
+        server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
+        add_AuditServiceServicer_to_server(audit.servicer, server.server)
+        await _serve_http(settings, audit, stack)
+        await server.start()
+        tasks = [asyncio.create_task(task) for task in (*audit.tasks(), _show_health(server, audit))]
+        stopped = asyncio.create_task(until_stopped())
+        broken = asyncio.create_task(audit.commit.until_ended())
+        await asyncio.wait((stopped, broken), return_when=asyncio.FIRST_COMPLETED)
+        for task in (*tasks, stopped):
+            task.cancel()
+        await server.stop(settings.drain_s)
+        if broken.done():
+            raise PodiumError(Code.INTERNAL, "the log's writer ended unexpectedly", reason="WRITER_ENDED")
+        broken.cancel()
+
+
+async def _serve_http(settings: AuditSettings, audit: Audit, stack: AsyncExitStack) -> None:
+    runner = web.AppRunner(audit.http.application(), access_log=None)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    host, port = parse_listen(settings.http_listen)
+    try:
+        await web.TCPSite(runner, host, port, shutdown_timeout=settings.drain_s).start()
+    except OSError as error:
+        message = f"cannot listen on {settings.http_listen}: {error.strerror}"
+        raise PodiumError(Code.INVALID_REQUEST, message, reason="CANNOT_LISTEN") from None
+
+
+async def _show_health(server: GrpcServer, audit: Audit) -> None:
+    while True:
+        server.set_serving(audit.commit.is_healthy)
+        await asyncio.sleep(_HEALTH_EVERY_S)
+
+
+def main() -> None:
+    """Run the service."""
+    settings = load_settings(AuditSettings, sys.argv[1:])
+    configure_logging("audit", settings.log_level)
+    run_service(lambda: serve(settings))
+
+
+if __name__ == "__main__":
+    main()

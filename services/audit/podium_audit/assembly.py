@@ -1,0 +1,138 @@
+"""Puts the audit service together from its settings, in the order in which a log may be opened.
+
+Apart from `__main__`, so that tests can have a whole service without a process.
+"""
+
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from podium_audit import keys
+from podium_audit.checkpoint import CheckpointSigner
+from podium_audit.group_commit import GroupCommit
+from podium_audit.head_guard import HeadGuard
+from podium_audit.http import AuditHttp
+from podium_audit.leases import Leases
+from podium_audit.log import Log
+from podium_audit.ports import StoreError
+from podium_audit.readers import Readers, View
+from podium_audit.sealing import Reaper, Sealer
+from podium_audit.servicer import AuditServicer
+from podium_audit.settings import AuditSettings
+from podium_audit.stores.run_keys import SqliteKeyReader, SqliteRunKeys
+from podium_audit.stores.sqlite import SqliteStore
+from podium_audit.stores.sqlite_reader import SqliteReader
+from podium_audit.telemetry import CommitMetrics, RecordSpans
+from podium_core.config.tenants import Tenants, load_tenants
+from podium_core.config.watched import Watched
+from podium_core.domain.clock import Clock, SystemClock
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.ids import RandomIds
+from podium_core.runtime.telemetry import Telemetry
+
+LOG_FILE = "log.db"
+RUN_KEYS_FILE = "run-keys.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The parts that `__main__` serves, and what ends with them."""
+
+    commit: GroupCommit
+    servicer: AuditServicer
+    http: AuditHttp
+    reaper: Reaper
+    guard: HeadGuard
+    log: Log
+    _tenants: Watched[Tenants]
+    _sealer: Sealer
+    _readers: Readers
+    _store: SqliteStore
+    _run_keys: SqliteRunKeys
+    _drain_s: float
+
+    def tasks(self) -> list[Coroutine[Any, Any, None]]:
+        """Return what must run beside the servers."""
+        return [self.reaper.run(), self.guard.keep(self.log), self._tenants.watch()]
+
+    async def close(self) -> None:
+        """Commit what waits, write the last checkpoint and let go of the files."""
+        await self._sealer.drain(self._drain_s)
+        await self.commit.stop()
+        self.guard.write(self.log.newest_note)
+        self._readers.close()
+        self._run_keys.close()
+        self._store.close()
+
+
+async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock | None = None) -> Audit:
+    """Open the log and everything around it.
+
+    Raises PodiumError that says what to mend: keys that are missing or open to others, a database that
+    is older than its last signed checkpoint, a second process, an invalid tenants.yaml.
+    """
+    clock = clock or SystemClock()
+    ids = RandomIds(clock)
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log_file, run_keys_file = settings.data_dir / LOG_FILE, settings.data_dir / RUN_KEYS_FILE
+    keys.init_keys(settings.keys, log_exists=log_file.exists())
+    signer = CheckpointSigner(settings.origin, keys.FileSigner(settings.keys / keys.SIGNING_KEY_FILE))
+    wrapper = keys.FileKeyWrapper(settings.keys / keys.ENCRYPTION_KEY_FILE)
+    guard = HeadGuard(settings.keys, signer, interval_s=settings.checkpoint_interval_s)
+    store = SqliteStore(log_file, busy_s=settings.commit_wait_s)
+    run_keys = SqliteRunKeys(run_keys_file, wrapper)
+    leases = Leases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
+    log = Log(store, run_keys, signer, leases, clock, max_content_bytes=settings.max_content_bytes)
+    commit = GroupCommit(
+        log,
+        clock,
+        CommitMetrics(telemetry.meter, lambda: log.figures),
+        queue_bound=settings.queue_bound,
+        batch_limit=settings.batch_limit,
+        commit_wait_s=settings.commit_wait_s,
+    )
+    tenants = Watched(settings.tenants_file, load_tenants, interval_s=settings.tenants_poll_s)
+    try:
+        store.open()
+        guard.check(store)
+        run_keys.open(store.last_key_no())
+        await commit.start()
+    except StoreError as error:
+        message = f"the log cannot be used: {error}"
+        raise PodiumError(Code.INVALID_REQUEST, message, reason="LOG_UNUSABLE") from None
+
+    def open_view() -> View:
+        reader, key_reader = SqliteReader(log_file), SqliteKeyReader(run_keys_file, wrapper)
+
+        def close() -> None:
+            reader.close()
+            key_reader.close()
+
+        return View(reader, key_reader, close)
+
+    readers = Readers(open_view)
+    sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
+    servicer = AuditServicer(
+        commit,
+        sealer,
+        leases,
+        RecordSpans(telemetry.tracer),
+        max_content_bytes=settings.max_content_bytes,
+        max_buffered_bytes=settings.max_buffered_bytes,
+    )
+    http = AuditHttp(commit, readers, signer, lambda: tenants.current, clock, ids)
+    reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
+    return Audit(
+        commit,
+        servicer,
+        http,
+        reaper,
+        guard,
+        log,
+        tenants,
+        sealer,
+        readers,
+        store,
+        run_keys,
+        settings.drain_s,
+    )

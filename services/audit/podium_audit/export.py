@@ -1,0 +1,104 @@
+"""The export of one run, `podium-export/1`: everything a stranger needs to check it without this service.
+
+Lines of canonical JSON, built from one checkpoint. They are made one by one, since content may be large.
+"""
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from podium_audit import contents
+from podium_audit.ports import StoreError
+from podium_audit.readers import View
+from podium_audit.run_page import FoundRun, read_part
+from podium_audit.run_state import PARTS_PER_LEAF
+from podium_audit.tiles import TileNodes, inclusion_proof
+
+FORMAT = "podium-export/1"
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOf:
+    """What is exported, under which checkpoint."""
+
+    found: FoundRun
+    origin: str
+    vkey: str
+    note: str
+    size: int
+    with_content: bool
+
+
+def lines(view: View, export: ExportOf) -> Iterator[bytes]:
+    """Yield the lines of the file, each with its newline. Raises StoreError."""
+    count, digest = 1, sha256()
+    for line in _body(view, export):
+        data = _encode(line).encode() + b"\n"
+        count += 1
+        digest.update(data)
+        yield data
+    end = {"line": "end", "lines": count, "sha256": digest.hexdigest()}
+    yield _encode(end).encode() + b"\n"
+
+
+def _body(view: View, export: ExportOf) -> Iterator[dict[str, Any]]:
+    row = export.found.row
+    key = view.keys.get(row.key_no) if export.with_content else None
+    yield {
+        "line": "header",
+        "format": FORMAT,
+        "origin": export.origin,
+        "run_id": row.run_id,
+        "tenant_id": row.tenant_id,
+        "vkey": export.vkey,
+        "with_content": key is not None,
+    }
+    yield {"line": "checkpoint", "note": export.note}
+    leaves = view.log.leaves_of(row.run_no, below=export.size)
+    nodes = TileNodes(view.log)
+    for index, data in leaves:
+        proof = inclusion_proof(nodes, index, export.size)
+        yield {
+            "line": "leaf",
+            "index": index,
+            "leaf": data.decode(),
+            "proof": [base64.b64encode(item).decode() for item in proof],
+        }
+    if key is not None:
+        records = [(index, json.loads(data)) for index, data in leaves]
+        yield from _contents(view, export, key, records)
+        yield from _bodies(key, records)
+
+
+def _contents(
+    view: View, export: ExportOf, key: bytes, records: list[tuple[int, dict[str, Any]]]
+) -> Iterator[dict[str, Any]]:
+    for index, record in records:
+        for place, entry in enumerate(record["contents"]):
+            part_id = entry["part_id"]
+            plain = read_part(view, export.found.row, key, index * PARTS_PER_LEAF + place, part_id)
+            if plain is None:
+                raise StoreError("stored content is missing")
+            yield {
+                "line": "content",
+                "index": index,
+                "part_id": part_id,
+                "data": base64.b64encode(plain).decode(),
+                "salt": _salt(key, part_id),
+            }
+
+
+def _bodies(key: bytes, records: list[tuple[int, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    for index, record in records:
+        if record["type"] == "attempt_begun":
+            part_id = record["facts"]["body"]["salt_part_id"]
+            yield {"line": "body", "index": index, "part_id": part_id, "salt": _salt(key, part_id)}
+
+
+def _salt(key: bytes, part_id: str) -> str:
+    return base64.b64encode(contents.salt_of(key, part_id)).decode()

@@ -1,0 +1,255 @@
+"""The audit service over HTTP, for people and their tools: list, read and export runs.
+
+Every read of a run is a record, committed before the answer is made. A run that the key may not see does
+not exist. Nothing internal leaves: errors are `{"error": {"code", "message"}}`.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiohttp import web
+
+from podium_audit import export, run_page
+from podium_audit.checkpoint import CheckpointSigner
+from podium_audit.commands import Applied, Event, RecordRead
+from podium_audit.group_commit import GroupCommit, unavailable
+from podium_audit.ports import StoreError
+from podium_audit.readers import Readers
+from podium_audit.run_page import FoundRun
+from podium_core.config.tenants import Principal, Tenants
+from podium_core.domain.clock import Clock
+from podium_core.domain.errors import Code, PodiumError, invalid
+from podium_core.domain.ids import IdFactory
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_MAX_LIMIT: Final = 200
+_DEFAULT_LIMIT: Final = 50
+_MAX_READS: Final = 64
+_BEARER: Final = "Bearer "
+_PRINCIPAL: Final = web.RequestKey("principal", Principal)
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_STATUS: Final[Mapping[Code, int]] = {
+    Code.INVALID_REQUEST: 400,
+    Code.UNAUTHENTICATED: 401,
+    Code.POLICY_DENIED: 403,
+    Code.NOT_FOUND: 404,
+    Code.RATE_LIMITED: 429,
+    Code.AUDIT_UNAVAILABLE: 503,
+}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditHttp:
+    """The pages and what they need."""
+
+    commit: GroupCommit
+    readers: Readers
+    signer: CheckpointSigner
+    tenants: Callable[[], Tenants]
+    clock: Clock
+    ids: IdFactory
+
+    def application(self) -> web.Application:
+        """Return the application, ready to be served."""
+        app = web.Application(middlewares=[_errors, _Admission(self.tenants, self.clock).middleware])
+        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/readyz", self._readyz)
+        app.router.add_get("/v1/runs", self._list)
+        app.router.add_get("/v1/runs/{run_id}", self._show)
+        app.router.add_get("/v1/runs/{run_id}/export", self._export)
+        app.router.add_get("/v1/checkpoint", self._checkpoint)
+        app.router.add_get("/v1/vkey", self._vkey)
+        return app
+
+    async def _healthz(self, _request: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"}, headers=_HEADERS)
+
+    async def _readyz(self, _request: web.Request) -> web.Response:
+        if self.commit.is_healthy:
+            return web.json_response({"status": "ready"}, headers=_HEADERS)
+        return web.json_response({"status": "the log cannot commit"}, status=503, headers=_HEADERS)
+
+    async def _list(self, request: web.Request) -> web.Response:
+        query = _query(request, "limit", "before")
+        limit = _limit(query.get("limit"))
+        before = query.get("before")
+        principal = request[_PRINCIPAL]
+        page = await self.readers.ask(
+            lambda view: run_page.list_runs(view, principal, limit=limit, before=before)
+        )
+        if page is None:
+            raise invalid("before must be the id of a run that this key may see", param="before")
+        return web.json_response(page, headers=_HEADERS)
+
+    async def _show(self, request: web.Request) -> web.Response:
+        _query(request)
+        found = await self._find(request)
+        applied = await self._record(request, found, "show", with_content=True)
+        page = await self.readers.ask(lambda view: run_page.run_page(view, found, applied.checkpoint))
+        text = json.dumps(page, ensure_ascii=False)
+        return web.Response(text=text, content_type="application/json", headers=_HEADERS)
+
+    async def _export(self, request: web.Request) -> web.StreamResponse:
+        with_content = _flag("content", _query(request, "content").get("content", "true"))
+        found = await self._find(request)
+        applied = await self._record(request, found, "export", with_content=with_content)
+        wanted = export.ExportOf(
+            found=found,
+            origin=self.signer.origin,
+            vkey=self.signer.vkey,
+            note=applied.checkpoint,
+            size=self.signer.read(applied.checkpoint).size,
+            with_content=with_content,
+        )
+        chunks = self.readers.stream(lambda view: export.lines(view, wanted))
+        async with aclosing(chunks):
+            return await _send(request, chunks, f"{found.row.run_id}.podium.jsonl")
+
+    async def _checkpoint(self, request: web.Request) -> web.Response:
+        _query(request)
+        newest = await self.readers.ask(lambda view: view.log.checkpoint())
+        if newest is None:
+            raise PodiumError(Code.NOT_FOUND, "the log is empty: it has no checkpoint yet")
+        return web.Response(text=newest.note, headers=_HEADERS)
+
+    async def _vkey(self, request: web.Request) -> web.Response:
+        _query(request)
+        return web.Response(text=self.signer.vkey + "\n", headers=_HEADERS)
+
+    async def _find(self, request: web.Request) -> FoundRun:
+        run_id, principal = request.match_info["run_id"], request[_PRINCIPAL]
+        found = await self.readers.ask(lambda view: run_page.find(view, principal, run_id))
+        if found is None:
+            raise PodiumError(Code.NOT_FOUND, "there is no such run")
+        return found
+
+    async def _record(
+        self, request: web.Request, found: FoundRun, action: str, *, with_content: bool
+    ) -> Applied:
+        event_id = self.ids.new("evt")
+        command = RecordRead(
+            Event(event_id, hashlib.sha256(event_id.encode()).digest(), "audit"),
+            found.row.run_id,
+            request[_PRINCIPAL].key_id,
+            action,
+            with_content,
+        )
+        return await self.commit.submit(command)
+
+
+class _Admission:
+    """Lets requests of known keys in, a bounded number at a time."""
+
+    def __init__(self, tenants: Callable[[], Tenants], clock: Clock) -> None:
+        self._tenants = tenants
+        self._clock = clock
+        self._reads = 0
+
+    @property
+    def middleware(self) -> Any:
+        """The middleware, as aiohttp wants it."""
+
+        @web.middleware
+        async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if not request.path.startswith("/v1/"):
+                return await handler(request)
+            request[_PRINCIPAL] = self._authenticate(request)
+            if self._reads >= _MAX_READS:
+                raise PodiumError(Code.RATE_LIMITED, "too many reads at once", retry_after_s=1.0)
+            self._reads += 1
+            try:
+                return await handler(request)
+            finally:
+                self._reads -= 1
+
+        return admit
+
+    def _authenticate(self, request: web.Request) -> Principal:
+        header = request.headers.get("Authorization", "")
+        token = header.removeprefix(_BEARER) if header.startswith(_BEARER) else ""
+        principal = self._tenants().authenticate(token, self._clock.now_ns())
+        if principal is None:
+            raise PodiumError(
+                Code.UNAUTHENTICATED, "send a valid key of this installation as: Authorization: Bearer <key>"
+            )
+        return principal
+
+
+@web.middleware
+async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except PodiumError as error:
+        return _error(error)
+    except StoreError as error:
+        _log.error("a read failed", exc_info=error)
+        return _error(unavailable())
+    except web.HTTPException as error:
+        code = Code.NOT_FOUND if error.status == web.HTTPNotFound.status_code else Code.INVALID_REQUEST
+        return _error(PodiumError(code, error.reason), error.status)
+    except Exception as error:  # noqa: BLE001 - the edge: nothing internal may leave
+        _log.error("a request failed unexpectedly", exc_info=error, extra={"route": request.path})
+        return _error(PodiumError(Code.INTERNAL, "internal error"))
+
+
+def _error(error: PodiumError, status: int | None = None) -> web.Response:
+    headers = dict(_HEADERS)
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
+    body = {"error": {"code": error.code.value, "message": error.message}}
+    return web.json_response(body, status=status or _STATUS.get(error.code, 500), headers=headers)
+
+
+async def _send(
+    request: web.Request, chunks: AsyncGenerator[bytes, None], filename: str
+) -> web.StreamResponse:
+    """Stream chunks; a failure after the first one cuts the connection, so the file is plainly not whole."""
+    first = await anext(chunks)
+    response = web.StreamResponse(
+        headers={**_HEADERS, "Content-Disposition": f'attachment; filename="{filename}"'}
+    )
+    response.content_type = "application/x-ndjson"
+    await response.prepare(request)
+    try:
+        await response.write(first)
+        async for chunk in chunks:
+            await response.write(chunk)
+    except StoreError as error:
+        _log.error("an export broke off", exc_info=error)
+        if request.transport is not None:
+            request.transport.abort()
+        return response
+    await response.write_eof()
+    return response
+
+
+def _query(request: web.Request, *known: str) -> Mapping[str, str]:
+    for name in request.query:
+        if name not in known:
+            allowed = f"one of {', '.join(known)}" if known else "none"
+            raise invalid(
+                f"unknown query parameter {name[:64]!r}: this page knows {allowed}", param=name[:64]
+            )
+    return request.query
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return _DEFAULT_LIMIT
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MAX_LIMIT):
+        raise invalid(f"limit must be a number from 1 to {_MAX_LIMIT}", param="limit")
+    return int(text)
+
+
+def _flag(name: str, text: str) -> bool:
+    if text not in ("true", "false"):
+        raise invalid(f"{name} must be true or false", param=name)
+    return text == "true"

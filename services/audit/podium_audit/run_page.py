@@ -1,0 +1,113 @@
+"""Runs for people: the list of a tenant's runs, and one run with its records, content and receipt."""
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from podium_audit import contents
+from podium_audit.ports import RunRow, SealRow
+from podium_audit.readers import View
+from podium_audit.run_state import PARTS_PER_LEAF
+from podium_core.config.tenants import AUDITOR, CLIENT, Principal
+
+_TEXT_TYPES = ("text/", "application/json")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A run that its reader may see."""
+
+    row: RunRow
+    seal: SealRow | None
+
+
+def may_see(principal: Principal, row: RunRow) -> bool:
+    """Whether the key may see a run: its own, or for auditors any of its tenant."""
+    if row.tenant_id != principal.tenant.tenant_id:
+        return False
+    return AUDITOR in principal.roles or (CLIENT in principal.roles and row.principal_id == principal.key_id)
+
+
+def find(view: View, principal: Principal, run_id: str) -> FoundRun | None:
+    """Return the run; None when there is none that the key may see."""
+    found = view.log.run(run_id)
+    return FoundRun(*found) if found is not None and may_see(principal, found[0]) else None
+
+
+def list_runs(view: View, principal: Principal, *, limit: int, before: str | None) -> dict[str, Any] | None:
+    """Return a page of the newest runs and how many there are in all; None when `before` is no such run."""
+    tenant_id = principal.tenant.tenant_id
+    owner = None if AUDITOR in principal.roles else principal.key_id
+    before_no = None
+    if before is not None:
+        found = find(view, principal, before)
+        if found is None:
+            return None
+        before_no = found.row.run_no
+    rows = view.log.runs_of(tenant_id, owner, before_no=before_no, limit=limit + 1)
+    page = rows[:limit]
+    return {
+        "runs": [summary(row, seal) for row, seal in page],
+        "total": view.log.count_runs(tenant_id, owner),
+        "next_before": page[-1][0].run_id if len(rows) > limit else None,
+    }
+
+
+def summary(row: RunRow, seal: SealRow | None) -> dict[str, Any]:
+    """Return a run in a few facts; those of its end are null while it is open."""
+    return {
+        "run_id": row.run_id,
+        "kind": row.kind,
+        "principal_id": row.principal_id,
+        "requested_model": row.requested_model,
+        "opened_us": row.opened_us,
+        "sealed_us": seal.sealed_us if seal else None,
+        "outcome": seal.outcome if seal else None,
+        "cost_usd_micros": seal.cost_usd_micros if seal else None,
+        "attempt_count": seal.attempt_count if seal else None,
+    }
+
+
+def run_page(view: View, found: FoundRun, checkpoint: str) -> dict[str, Any]:
+    """Return everything about one run. Content is null once it is erased."""
+    row = found.row
+    key = view.keys.get(row.key_no)
+    records: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    in_run: list[int] = []
+    for index, data in view.log.leaves_of(row.run_no):
+        record = json.loads(data)
+        records.append({"index": index, "record": record})
+        if record["run_seq"] is not None:
+            in_run.append(index)
+        for place, entry in enumerate(record["contents"]):
+            plain = read_part(view, row, key, index * PARTS_PER_LEAF + place, entry["part_id"])
+            parts.append({"index": index, **_shown(entry, plain)})
+    receipt = {"run_id": row.run_id, "leaf_indices": in_run, "checkpoint": checkpoint}
+    return {
+        "run": summary(row, found.seal),
+        "records": records,
+        "contents": parts,
+        "receipt": receipt if found.seal is not None else None,
+    }
+
+
+def read_part(view: View, row: RunRow, key: bytes | None, content_no: int, part_id: str) -> bytes | None:
+    """Return a part's plain bytes; None when its key is erased. Raises StoreError."""
+    sealed = view.log.content(content_no) if key is not None else None
+    if key is None or sealed is None:
+        return None
+    return contents.unseal(key, row.run_id, part_id, sealed)
+
+
+def _shown(entry: dict[str, Any], plain: bytes | None) -> dict[str, Any]:
+    shown = {name: entry[name] for name in ("part_id", "name", "media_type", "length")}
+    if plain is None:
+        return {**shown, "erased": True}
+    if entry["media_type"].startswith(_TEXT_TYPES):
+        try:
+            return {**shown, "text": plain.decode()}
+        except UnicodeDecodeError:
+            pass
+    return {**shown, "data": base64.b64encode(plain).decode()}

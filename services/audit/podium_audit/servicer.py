@@ -1,0 +1,170 @@
+"""The audit service over gRPC: translates, submits, answers. The decisions are the log's."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
+
+import grpc
+
+from podium.audit.v1 import audit_service_pb2 as pb
+from podium.audit.v1 import audit_service_pb2_grpc
+from podium_audit import wire
+from podium_audit.commands import AppendPlan
+from podium_audit.group_commit import GroupCommit, unavailable
+from podium_audit.leases import Leases
+from podium_audit.sealing import Sealer
+from podium_audit.telemetry import RecordSpans
+from podium_core.domain.errors import Code, PodiumError, invalid
+from podium_core.runtime.identity import caller_of
+
+_PREFIX: Final = "/podium.audit.v1.AuditService/"
+_MAX_RENEWED: Final = 10_000
+
+PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
+    f"{_PREFIX}OpenRun": frozenset({"gateway", "cli"}),
+    f"{_PREFIX}Append": frozenset({"gateway", "cli", "conductor"}),
+    f"{_PREFIX}PutContent": frozenset({"gateway", "router"}),
+    f"{_PREFIX}BeginAttempt": frozenset({"router"}),
+    f"{_PREFIX}EndAttempt": frozenset({"router"}),
+    f"{_PREFIX}Seal": frozenset({"gateway", "cli"}),
+    f"{_PREFIX}RenewLease": frozenset({"gateway", "cli"}),
+}
+"""Who may call what. Which kinds of run a caller may touch is checked with the command itself."""
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
+    """One instance serves every call."""
+
+    def __init__(
+        self,
+        commit: GroupCommit,
+        sealer: Sealer,
+        leases: Leases,
+        spans: RecordSpans,
+        *,
+        max_content_bytes: int,
+        max_buffered_bytes: int,
+    ) -> None:
+        self._commit = commit
+        self._sealer = sealer
+        self._leases = leases
+        self._spans = spans
+        self._max_content_bytes = max_content_bytes
+        self._max_buffered_bytes = max_buffered_bytes
+        self._buffered_bytes = 0
+
+    async def OpenRun(self, request: pb.OpenRunRequest, context: _Context) -> pb.OpenRunResponse:  # noqa: N802
+        """Open a run; the answer holds a receipt when it was refused."""
+        with self._spans.record("open", request.run_id) as span:
+            applied = await self._commit.submit(wire.open_run(request, caller_of(context)))
+            span.committed(applied)
+        response = pb.OpenRunResponse(leaf_indices=applied.leaf_indices)
+        if request.refusal_reason:
+            response.receipt.CopyFrom(wire.receipt(request.run_id, applied))
+        return response
+
+    async def Append(self, request: pb.AppendRequest, context: _Context) -> pb.AppendResponse:  # noqa: N802
+        """Record a later plan or a note."""
+        caller = caller_of(context)
+        command = wire.append(request, caller)
+        if caller == "conductor" and isinstance(command, AppendPlan):
+            raise PodiumError(
+                Code.POLICY_DENIED, "the conductor may append notes only", reason="CALLER_NOT_ALLOWED"
+            )
+        with self._spans.record("append", request.run_id) as span:
+            applied = await self._commit.submit(command)
+            span.committed(applied)
+        return pb.AppendResponse(leaf_index=applied.leaf_indices[0])
+
+    async def PutContent(  # noqa: N802
+        self, request_iterator: AsyncIterator[pb.PutContentRequest], context: _Context
+    ) -> pb.PutContentResponse:
+        """Take one content part in, in chunks, and record it."""
+        caller = caller_of(context)
+        header = await self._header(request_iterator)
+        reserved = header.size_bytes
+        if self._buffered_bytes + reserved > self._max_buffered_bytes:
+            raise unavailable()
+        self._buffered_bytes += reserved
+        try:
+            data = await _collect(request_iterator, header.size_bytes)
+            with self._spans.record("content", header.run_id) as span:
+                applied = await self._commit.submit(wire.put_content(header, data, caller))
+                span.committed(applied)
+        finally:
+            self._buffered_bytes -= reserved
+        return pb.PutContentResponse(leaf_index=applied.leaf_indices[0])
+
+    async def BeginAttempt(  # noqa: N802
+        self, request: pb.BeginAttemptRequest, context: _Context
+    ) -> pb.BeginAttemptResponse:
+        """Answer with the permit, or not at all."""
+        with self._spans.record("begin", request.run_id, request.attempt_id) as span:
+            applied = await self._commit.submit(wire.begin_attempt(request, caller_of(context)))
+            span.committed(applied)
+        return pb.BeginAttemptResponse(leaf_index=applied.leaf_indices[0])
+
+    async def EndAttempt(  # noqa: N802
+        self, request: pb.EndAttemptRequest, context: _Context
+    ) -> pb.EndAttemptResponse:
+        """Record an attempt's end and settle its money."""
+        with self._spans.record("end", request.run_id, request.attempt_id) as span:
+            applied = await self._commit.submit(wire.end_attempt(request, caller_of(context)))
+            span.committed(applied)
+        self._sealer.attempt_ended(request.run_id, applied.open_attempts)
+        return pb.EndAttemptResponse(leaf_index=applied.leaf_indices[0], late=applied.late)
+
+    async def Seal(self, request: pb.SealRequest, context: _Context) -> pb.SealResponse:  # noqa: N802
+        """Close a run and answer with its receipt."""
+        with self._spans.record("seal", request.run_id) as span:
+            applied = await self._sealer.seal(wire.seal(request, caller_of(context)))
+            span.committed(applied)
+        return pb.SealResponse(
+            receipt=wire.receipt(request.run_id, applied), cost_usd_micros=applied.cost_usd_micros
+        )
+
+    async def RenewLease(  # noqa: N802
+        self,
+        request: pb.RenewLeaseRequest,
+        context: _Context,  # noqa: ARG002 - gRPC's signature
+    ) -> pb.RenewLeaseResponse:
+        """Keep runs alive; nothing is written."""
+        if len(request.run_ids) > _MAX_RENEWED:
+            raise invalid(f"renew at most {_MAX_RENEWED} leases at once", param="run_ids")
+        lost = self._leases.renew(request.run_ids, request.lease_ms)
+        return pb.RenewLeaseResponse(lost_run_ids=lost)
+
+    async def _header(self, requests: AsyncIterator[pb.PutContentRequest]) -> pb.PutContentHeader:
+        async for request in requests:
+            header = request.header
+            if not request.HasField("header") or request.chunk:
+                break
+            if header.size_bytes > self._max_content_bytes:
+                raise PodiumError(
+                    Code.TOO_LARGE,
+                    f"content may have {self._max_content_bytes} bytes, not {header.size_bytes}",
+                    reason="CONTENT_TOO_LARGE",
+                    param="size_bytes",
+                )
+            return header
+        raise invalid("the first message must hold the header and nothing else", param="header")
+
+
+async def _collect(requests: AsyncIterator[pb.PutContentRequest], size: int) -> bytes:
+    """Join the chunks; raise PodiumError as soon as they cannot make up `size` bytes."""
+    chunks: list[bytes] = []
+    left = size
+    async for request in requests:
+        if request.HasField("header"):
+            raise invalid("only the first message holds a header", param="header")
+        left -= len(request.chunk)
+        if left < 0:
+            break
+        chunks.append(request.chunk)
+    if left:
+        raise invalid(
+            f"the header says {size} bytes, the stream has {'more' if left < 0 else f'only {size - left}'}",
+            param="size_bytes",
+        )
+    return b"".join(chunks)

@@ -1,0 +1,84 @@
+"""Everything audit can be told, as environment variables `PODIUM_AUDIT_*`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from podium_core.config.tenants import load_tenants
+from podium_core.runtime.settings_base import ServiceSettings, check_listen, settings_config
+
+Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+ByteCount = Annotated[int, Field(ge=1_024, le=60 * 1024 * 1024)]
+_MS_PER_S = 1_000
+
+
+def _check_origin(value: str) -> str:
+    if not value or any(character.isspace() or character == "+" for character in value):
+        raise ValueError("an origin must not be empty or hold spaces or plus signs")
+    return value
+
+
+class AuditSettings(ServiceSettings):
+    """Audit: writes the tamper-evident log, gives permits, keeps budgets, answers auditors."""
+
+    model_config = settings_config("AUDIT")
+
+    listen: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:7053"
+    """host:port of the gRPC server that the other services write to."""
+    http_listen: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:8081"
+    """host:port of the HTTP server that people read from."""
+    data_dir: Path
+    """Directory of the log's database. A local file system, not a network one."""
+    keys_dir: Path | None = None
+    """Directory of the signing key, the key-encryption key and the newest checkpoint. Keep it apart from
+    data_dir and back it up apart. Default: `keys` within data_dir, for trying things out."""
+    tenants_file: Path
+    """tenants.yaml: whose keys may read what. A change is taken up without a restart."""
+    tenants_poll_s: Seconds = 2.0
+    """How often the tenants file is looked at, in seconds."""
+    origin: Annotated[str, AfterValidator(_check_origin)] = "podium.local/audit"
+    """The log's name in every checkpoint. It can never change for a log."""
+    commit_wait_s: Seconds = 2.0
+    """Longest wait for a commit; after it the caller is refused and dispatches nothing."""
+    queue_bound: Count = 8_192
+    """Commands that may wait for a commit; more are refused at once."""
+    batch_limit: Annotated[int, Field(ge=1, le=4_096)] = 256
+    """Commands that one commit makes durable at most."""
+    seal_wait_s: Annotated[float, Field(ge=0, le=60)] = 2.0
+    """How long a seal waits for attempts that are ending before it counts them as unknown."""
+    lease_default_s: Seconds = 15.0
+    """Lease of a run that asks for none, and of every open run after a restart."""
+    lease_max_s: Seconds = 120.0
+    """Longest lease a run can ask for."""
+    reap_interval_s: Seconds = 1.0
+    """How often lapsed runs are looked for."""
+    max_content_bytes: ByteCount = 32 * 1024 * 1024
+    """Largest content part."""
+    max_buffered_bytes: Annotated[int, Field(ge=1_024, le=4 * 1024**3)] = 128 * 1024 * 1024
+    """Content that may be on its way in at once; more is refused for the moment."""
+    checkpoint_interval_s: Seconds = 0.5
+    """How often the newest checkpoint is written beside the signing key."""
+    drain_s: Seconds = 5.0
+    """How long calls under way may take when the service stops."""
+
+    @property
+    def keys(self) -> Path:
+        """Where the keys are."""
+        return self.keys_dir if self.keys_dir is not None else self.data_dir / "keys"
+
+    @property
+    def lease_default_ms(self) -> int:
+        """The default lease in milliseconds."""
+        return round(self.lease_default_s * _MS_PER_S)
+
+    @property
+    def lease_max_ms(self) -> int:
+        """The longest lease in milliseconds."""
+        return round(self.lease_max_s * _MS_PER_S)
+
+    def check(self) -> None:
+        """Read what the settings point to."""
+        super().check()
+        load_tenants(self.tenants_file)

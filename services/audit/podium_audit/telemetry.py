@@ -1,0 +1,95 @@
+"""What the log tells operators: a span per record under the caller's, and figures of its commits."""
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+from opentelemetry import metrics, trace
+from opentelemetry.metrics import CallbackOptions, Observation
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+
+from podium_audit.commands import Applied
+from podium_audit.log import Figures
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.runtime import attributes as names
+
+
+class RecordSpans:
+    """Makes the span of each writing call, as a child of the caller's; none without a caller's span."""
+
+    def __init__(self, tracer: trace.Tracer) -> None:
+        self._tracer = tracer
+
+    def record(self, what: str, run_id: str, attempt_id: str = "") -> "RecordSpan":
+        """Return a context manager over one call."""
+        if not trace.get_current_span().get_span_context().is_valid:
+            return RecordSpan(None)
+        span = self._tracer.start_span(f"{names.SPAN_RECORD} {what}", kind=SpanKind.SERVER)
+        if span.is_recording():
+            span.set_attribute(names.RUN_ID, run_id)
+            if attempt_id:
+                span.set_attribute(names.ATTEMPT_ID, attempt_id)
+        return RecordSpan(span)
+
+
+class RecordSpan:
+    """One call under way."""
+
+    __slots__ = ("_span",)
+
+    def __init__(self, span: Span | None) -> None:
+        self._span = span
+
+    def committed(self, applied: Applied) -> None:
+        """Note where the record is."""
+        if self._span is not None and applied.leaf_indices:
+            self._span.set_attribute(names.AUDIT_LEAF_INDEX, applied.leaf_indices[0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace_back: TracebackType | None
+    ) -> None:
+        if self._span is None:
+            return
+        if error is not None:
+            reason = error.reason if isinstance(error, PodiumError) else Code.INTERNAL.value
+            self._span.set_attribute(names.ERROR_TYPE, reason)
+            self._span.set_status(Status(StatusCode.ERROR))
+        self._span.end()
+
+
+class CommitMetrics:
+    """Figures of commits and of the log's state, over the metrics API."""
+
+    def __init__(self, meter: metrics.Meter, figures: Callable[[], Figures]) -> None:
+        self._figures = figures
+        self._seconds = meter.create_histogram(names.METRIC_AUDIT_COMMIT_DURATION, "s")
+        self._leaves = meter.create_histogram(
+            names.METRIC_AUDIT_COMMIT_RECORDS,
+            "{record}",
+            explicit_bucket_boundaries_advisory=[1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+        )
+        self._refused = meter.create_counter(names.METRIC_AUDIT_REFUSED, "{commit}")
+        gauges: dict[str, Callable[[Figures], int]] = {
+            names.METRIC_AUDIT_TREE_SIZE: lambda now: now.leaf_count,
+            names.METRIC_AUDIT_RUNS_OPEN: lambda now: now.open_runs,
+            names.METRIC_AUDIT_RESERVED: lambda now: now.reserved_usd_micros,
+        }
+        for name, figure in gauges.items():
+            meter.create_observable_gauge(name, [self._observer(figure)])
+
+    def committed(self, *, leaves: int, seconds: float) -> None:
+        """One commit succeeded."""
+        self._seconds.record(seconds)
+        self._leaves.record(leaves)
+
+    def refused(self) -> None:
+        """One commit failed, or an operation found no room in the queue."""
+        self._refused.add(1)
+
+    def _observer(
+        self, figure: Callable[[Figures], int]
+    ) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        return lambda _options: [Observation(figure(self._figures()))]
