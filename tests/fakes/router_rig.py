@@ -98,10 +98,15 @@ class Rig:
         return pb.CompleteRequest(**{**fields, **changes})
 
     async def complete(
-        self, request: pb.CompleteRequest | None = None, *, caller: str = "gateway", timeout_s: float = 10.0
+        self,
+        request: pb.CompleteRequest | None = None,
+        *,
+        caller: str = "gateway",
+        timeout_s: float = 10.0,
+        into: Outcome | None = None,
     ) -> Outcome:
-        """Make an attempt; raises PodiumError as the gateway would see it."""
-        outcome = Outcome()
+        """Make an attempt; raises PodiumError as the caller would see it. `into` keeps what came before."""
+        outcome = into or Outcome()
         loop = asyncio.get_running_loop()
         with rpc_errors("router"):
             call = self.stub(caller).Complete(
@@ -128,13 +133,13 @@ class Rig:
         return worker_entry(worker_id, self.upstream.base_url, self.key_path, **changes)
 
 
-def worker_entry(worker_id: str, base_url: str, key_path: Path, **changes: Any) -> dict[str, Any]:
+def worker_entry(worker_id: str, address: str, key_path: Path, /, **changes: Any) -> dict[str, Any]:
     """Return one entry of pool.yaml: a model of the upstream with a price and a key file."""
     entry = {
         "id": worker_id,
         "provider": "openai-compatible",
         "model": f"{worker_id}-model",
-        "base_url": base_url,
+        "base_url": address,
         "key": {"file": str(key_path)},
         "price": {"input_usd_per_mtok": "1", "output_usd_per_mtok": "2"},
         "limits": {"max_concurrency": 1000, "timeout_s": 30},
