@@ -26,7 +26,8 @@ class FakeAudit(audit_service_pb2_grpc.AuditServiceServicer):
     """Permits every attempt it can record. Runs need no opening here.
 
     `parts` is content the log holds, by part id. `refusal` is raised instead of the next permits;
-    `begin_gate` and `end_gate` hold calls back until they are set.
+    `begin_gate` and `end_gate` hold calls back until they are set. `is_strict` refuses an attempt that sees
+    a step whose attempt has not ended.
     """
 
     parts: dict[str, bytes] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class FakeAudit(audit_service_pb2_grpc.AuditServiceServicer):
     refusal: PodiumError | None = None
     begin_gate: asyncio.Event | None = None
     end_gate: asyncio.Event | None = None
+    is_strict: bool = False
     end_calls: int = 0
     ids_by_order: list[str] = field(default_factory=list)
 
@@ -60,6 +62,7 @@ class FakeAudit(audit_service_pb2_grpc.AuditServiceServicer):
                 Code.CONFLICT, "this attempt was begun with other content", reason="EVENT_CONFLICT"
             )
         if known is None:
+            self._check_seen(request)
             self.bodies[request.attempt_id] = self._join(request)
             self.begun[request.attempt_id] = request
             self.begun_s[request.attempt_id] = asyncio.get_running_loop().time()
@@ -95,6 +98,11 @@ class FakeAudit(audit_service_pb2_grpc.AuditServiceServicer):
             while attempt_id not in self.ended:
                 await asyncio.sleep(0.005)
         return self.ended[attempt_id]
+
+    def _check_seen(self, request: pb.BeginAttemptRequest) -> None:
+        running = {self.begun[attempt_id].step_index for attempt_id in self.begun.keys() - self.ended.keys()}
+        if self.is_strict and running & set(request.seen_steps):
+            raise PodiumError(Code.POLICY_DENIED, "a seen step has not ended", reason="SEEN_STEP_RUNNING")
 
     def _join(self, request: pb.BeginAttemptRequest) -> bytes:
         pieces: list[bytes] = []

@@ -68,6 +68,7 @@ class Rig:
     upstream: Upstream
     audit: FakeAudit
     audit_server: GrpcServer
+    audit_address: str
     catalog: Catalog
     dispatcher: Dispatcher
     endings: Endings
@@ -211,7 +212,19 @@ async def router_rig(
         for caller in ("gateway", "conductor", "cli", "audit"):
             channels[caller] = open_channel(f"127.0.0.1:{router_port}", "router", tls_of(tls_dir, caller))
             stack.push_async_callback(channels[caller].close)
-        yield Rig(upstream, audit, log, catalog, dispatcher, endings, pool, pool_path, key_path, channels)
+        yield Rig(
+            upstream,
+            audit,
+            log,
+            f"127.0.0.1:{audit_port}",
+            catalog,
+            dispatcher,
+            endings,
+            pool,
+            pool_path,
+            key_path,
+            channels,
+        )
         await server.stop(0)
         await dispatcher.drain(timeout_s=0)
         await endings.drain(1.0)
