@@ -1,0 +1,1 @@
+"""Timings of the whole system, printed beside the direct upstream. Nothing here asserts."""

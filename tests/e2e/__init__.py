@@ -1,0 +1,1 @@
+"""Whole-system tests: four real processes and the demo provider on loopback."""

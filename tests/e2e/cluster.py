@@ -1,0 +1,197 @@
+"""A whole Podium on loopback: real processes that a test can kill and start again one by one."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from podium_cli.local_ca import create_local_ca
+from podium_core.config.tenants import new_key
+
+SERVICES = ("demo", "audit", "router", "conductor", "gateway")
+PORTS = (*SERVICES, "audit_http")
+_MODULES = {"demo": "podium_demo", **{name: f"podium_{name}" for name in SERVICES if name != "demo"}}
+
+
+def free_ports(count: int) -> list[int]:
+    """Return distinct free loopback ports."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for probe in sockets:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in sockets]
+    finally:
+        for probe in sockets:
+            probe.close()
+
+
+@dataclass(slots=True)
+class Cluster:
+    """One installation in `home`. `extra` adds environment variables per service."""
+
+    home: Path
+    extra: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    budget_usd_per_month: str = "1000.00"
+    ports: dict[str, int] = field(default_factory=dict)
+    processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    api_key: str = ""
+
+    @property
+    def gateway_url(self) -> str:
+        """Where clients go."""
+        return f"http://127.0.0.1:{self.ports['gateway']}"
+
+    @property
+    def audit_url(self) -> str:
+        """Where auditors go."""
+        return f"http://127.0.0.1:{self.ports['audit_http']}"
+
+    @property
+    def demo_url(self) -> str:
+        """Where the demo provider listens."""
+        return f"http://127.0.0.1:{self.ports['demo']}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The demo tenant's credentials."""
+        return {"Authorization": f"Bearer {self.api_key}"}
+
+    @property
+    def database(self) -> Path:
+        """Directory of the log's database."""
+        return self.home / "audit-data"
+
+    def prepare(self) -> None:
+        """Write certificates and configuration."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+        create_local_ca(self.home / "tls", ("gateway", "conductor", "router", "audit", "cli"))
+        self.api_key, digest = new_key("e2e")
+        tenants = {
+            "tenants": [
+                {
+                    "id": "demo",
+                    "budget_usd_per_month": self.budget_usd_per_month,
+                    "keys": [{"id": "e2e", "sha256": digest, "roles": ["client", "auditor"]}],
+                }
+            ]
+        }
+        (self.home / "tenants.yaml").write_text(json.dumps(tenants))
+        template = resources.files("podium_demo").joinpath("pool.demo.yaml").read_text()
+        (self.home / "pool.yaml").write_text(template.replace("{base_url}", f"{self.demo_url}/v1"))
+
+    def start(self, *services: str) -> None:
+        """Start the named services, or all of them."""
+        for service in services or SERVICES:
+            log = (self.home / f"{service}.log").open("ab")
+            self.processes[service] = subprocess.Popen(
+                [sys.executable, "-m", _MODULES[service], *self._arguments(service)],
+                env=self._environment(service),
+                stdout=log,
+                stderr=log,
+                cwd=self.home,
+            )
+            log.close()
+
+    def kill(self, service: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Signal a service and wait until it is gone."""
+        process = self.processes[service]
+        process.send_signal(number)
+        process.wait(timeout=60)
+
+    def stop(self) -> None:
+        """End everything."""
+        for process in reversed(self.processes.values()):
+            if process.poll() is None:
+                process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    async def wait_ready(self, timeout_s: float = 60.0) -> None:
+        """Wait until the gateway says that everything is there."""
+        async with asyncio.timeout(timeout_s), aiohttp.ClientSession() as session:
+            while True:
+                dead = [name for name, p in self.processes.items() if p.poll() is not None]
+                assert not dead, f"{dead} ended: {self.log_of(dead[0])}"
+                for url in (f"{self.gateway_url}/readyz", f"{self.audit_url}/readyz"):
+                    try:
+                        async with session.get(url) as answer:
+                            if answer.status != 200 or "degraded" in await answer.text():
+                                break
+                    except aiohttp.ClientError:
+                        break
+                else:
+                    return
+                await asyncio.sleep(0.05)
+
+    def log_of(self, service: str) -> str:
+        """Return the end of a service's log."""
+        return (self.home / f"{service}.log").read_text(errors="replace")[-4_000:]
+
+    def provider_requests(self) -> list[dict[str, Any]]:
+        """Return the demo provider's own request log."""
+        path = self.home / "requests.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def _arguments(self, service: str) -> list[str]:
+        if service != "demo":
+            return []
+        return [
+            "--listen", f"127.0.0.1:{self.ports['demo']}",
+            "--request-log", str(self.home / "requests.jsonl"),
+            "--allow-faults",
+        ]  # fmt: skip
+
+    def _environment(self, service: str) -> dict[str, str]:
+        address = {name: f"127.0.0.1:{port}" for name, port in self.ports.items()}
+        tls = self.home / "tls" / service
+        own = {
+            "LISTEN": address[service],
+            "TLS_CERT_FILE": str(tls / "cert.pem"),
+            "TLS_KEY_FILE": str(tls / "key.pem"),
+            "TLS_CA_FILE": str(self.home / "tls" / "ca.pem"),
+        }
+        peers = {f"{name.upper()}_ADDRESS": address[name] for name in ("conductor", "router", "audit")}
+        tenants = {"TENANTS_FILE": str(self.home / "tenants.yaml")}
+        settings = {
+            "demo": {},
+            "audit": {
+                **own,
+                **tenants,
+                "HTTP_LISTEN": address["audit_http"],
+                "DATA_DIR": str(self.database),
+                "KEYS_DIR": str(self.home / "audit-keys"),
+            },
+            "router": {**own, "AUDIT_ADDRESS": address["audit"], "POOL_FILE": str(self.home / "pool.yaml")},
+            "conductor": own,
+            "gateway": {**own, **tenants, **peers},
+        }[service]
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PODIUM_", "OTEL_"))}
+        named = {f"PODIUM_{service.upper()}_{key}": value for key, value in settings.items()}
+        return {**kept, **named, **self.extra.get(service, {})}
+
+
+@contextmanager
+def running(cluster: Cluster) -> Iterator[Cluster]:
+    """Prepare and start a cluster; stop it at the end."""
+    cluster.prepare()
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
