@@ -5,6 +5,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aiohttp import web
+from tests.fakes.planner import FakePlanner
+from tests.fakes.pools import pool, worker
+from tests.fakes.recorder import FakeRecorder
+from tests.fakes.worker import FakeWorkers
+
 from podium_core.config.tenants import AUDITOR, CLIENT, Key, Tenant, Tenants, new_key
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import PodiumError
@@ -16,10 +22,6 @@ from podium_gateway.assembly import Backing, build_edge
 from podium_gateway.http import Edge, build_app, serve
 from podium_gateway.ports import Readiness
 from podium_gateway.settings import GatewaySettings
-from tests.fakes.planner import FakePlanner
-from tests.fakes.pools import pool, worker
-from tests.fakes.recorder import FakeRecorder
-from tests.fakes.worker import FakeWorkers
 
 TOKEN, _DIGEST = new_key("key-1")
 AUDITOR_TOKEN, _AUDITOR_DIGEST = new_key("key-2")
@@ -100,6 +102,7 @@ class EdgeServer:
 
     url: str
     edge: Edge
+    server: web.AppRunner
     pool: FakePool
     leases: FakeLeases
     readiness: FakeReadiness
@@ -145,7 +148,7 @@ async def running_edge(
     )
     server, port = await serve(build_app(edge, configured.max_body_bytes), "127.0.0.1", 0)
     try:
-        yield EdgeServer(f"http://127.0.0.1:{port}", edge, fake_pool, leases, readiness)
+        yield EdgeServer(f"http://127.0.0.1:{port}", edge, server, fake_pool, leases, readiness)
     finally:
         edge.chat.cancel_all()
         await edge.admission.empty(5)

@@ -86,11 +86,12 @@ def _usd_micros(value: object) -> int:
         )
     try:
         # repr gives a float's shortest decimal, which is what the client wrote.
-        micros = Decimal(repr(value) if isinstance(value, float) else value) * 1_000_000
+        dollars = Decimal(repr(value) if isinstance(value, float) else value)
     except InvalidOperation:
         raise refuse(param, "is not a decimal number") from None
-    if not micros.is_finite() or not 0 <= micros <= _MAX_USD * 1_000_000:
+    if not dollars.is_finite() or not 0 <= dollars <= _MAX_USD:
         raise refuse(param, f"must be between 0 and {_MAX_USD} US dollars")
+    micros = dollars * 1_000_000
     if micros != int(micros):
         raise refuse(param, "may be as fine as a millionth of a dollar, not finer")
     return int(micros)

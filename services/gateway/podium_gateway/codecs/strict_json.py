@@ -14,7 +14,7 @@ from podium_core.domain.errors import PodiumError, invalid
 MAX_DEPTH = 64
 _MAX_INTEGER_DIGITS = 19
 _MAX_SHOWN_CHARACTERS = 40
-_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89abAB]")
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def parse_object(body: bytes) -> dict[str, object]:

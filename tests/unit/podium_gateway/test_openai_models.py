@@ -1,0 +1,66 @@
+"""The model list: both dialects, honest windows, demo workers labelled, tenants kept apart."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.fakes.pools import pool, worker
+
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.policy import WorkerFilter
+from podium_gateway.codecs.openai_models import model_list, one_model
+
+DEMO = replace(worker("sums", context_tokens=8_192), is_demo=True)
+WIDE = worker("wide", context_tokens=200_000, features=frozenset({"tools"}))
+POOL = pool(DEMO, WIDE)
+ALL = WorkerFilter()
+
+
+def _listed(allowed: WorkerFilter = ALL) -> dict[str, Any]:
+    return model_list(POOL, allowed, created=1, inner_step_output_tokens=4_096)
+
+
+def test_both_dialects_name_the_same_models_and_windows() -> None:
+    listed = _listed()
+    assert [m["id"] for m in listed["data"]] == ["podium", "worker/sums", "worker/wide"]
+    assert [m["slug"] for m in listed["models"]] == ["podium", "worker/sums", "worker/wide"]
+    assert [m["context_window"] for m in listed["data"]] == [m["context_window"] for m in listed["models"]]
+
+
+def test_the_tiers_window_leaves_room_for_histories() -> None:
+    assert _listed()["data"][0]["context_window"] == 200_000 - 4 * 4_096
+
+
+def test_demo_workers_say_so() -> None:
+    by_id = {m["id"]: m for m in _listed()["data"]}
+    assert by_id["worker/sums"]["demo"]
+    assert by_id["worker/sums"]["owned_by"] == "podium-demo"
+    assert "demo" in by_id["worker/sums"]["description"]
+    assert not by_id["worker/wide"]["demo"]
+    assert not by_id["podium"]["demo"]
+
+
+def test_a_tenant_sees_only_its_workers() -> None:
+    listed = _listed(WorkerFilter(only=frozenset({"sums"})))
+    assert [m["id"] for m in listed["data"]] == ["podium", "worker/sums"]
+    assert listed["data"][0]["demo"]
+    with pytest.raises(PodiumError) as caught:
+        one_model(
+            POOL,
+            WorkerFilter(excluded=frozenset({"wide"})),
+            "worker/wide",
+            created=1,
+            inner_step_output_tokens=1,
+        )
+    assert caught.value.code is Code.NOT_FOUND
+
+
+def test_one_model_is_its_row_of_the_list() -> None:
+    assert (
+        one_model(POOL, ALL, "worker/wide", created=1, inner_step_output_tokens=4_096) == _listed()["data"][2]
+    )
+
+
+def test_an_empty_pool_still_lists_the_tier() -> None:
+    listed: dict[str, Any] = model_list(pool(), ALL, created=1, inner_step_output_tokens=1)
+    assert listed["data"][0]["health"] == "down"
