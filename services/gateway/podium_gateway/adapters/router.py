@@ -22,9 +22,6 @@ from podium_core.wire.usage import usage_from_proto
 from podium_gateway.adapters.contents import ContentShelf, json_bytes, render
 from podium_gateway.adapters.inside import Inside
 
-# The runner keeps the time; the call's own deadline only backs it up should the runner be stuck.
-_SPARE_S = 2.0
-
 
 class RouterWorkers(WorkerPort):
     """Has the router make attempts. `on_conflict` hears when the router knows another pool."""
@@ -45,7 +42,7 @@ class RouterWorkers(WorkerPort):
     async def _events(
         self, call: StepCall, metadata: tuple[tuple[str, str], ...]
     ) -> AsyncGenerator[WorkerEvent, None]:
-        rpc = self._stub.Complete(self._request(call), timeout=call.timeout_s + _SPARE_S, metadata=metadata)
+        rpc = self._stub.Complete(self._request(call), timeout=call.timeout_s, metadata=metadata)
         try:
             with Inside("router"):
                 async for message in rpc:
