@@ -106,20 +106,28 @@ class Dispatcher:
         try:
             route = self._catalog.route(call.pool_digest, call.worker_id)
             prepared = self._prepare(call, route)
-            breaker = route.state.breaker
-            breaker.check()
-            async with route.state.lane.entered(deadline):
-                sign = Sign.NOTHING
-                was_probe = breaker.enter()
-                try:
-                    leaf_index = await self._permit(prepared, deadline)
-                    attempt = Attempt(prepared, outbox, self._clock)
-                    outbox.permit(leaf_index)
-                    sign = await self._perform(attempt, leaf_index, deadline, outbox)
-                finally:
-                    breaker.leave(sign, was_probe=was_probe)
+            route.state.breaker.check()
+            lane = route.state.lane
+            await lane.enter(deadline)
+            try:
+                await self._visit(prepared, deadline, outbox)
+            finally:
+                lane.leave()
         except PodiumError as error:
             outbox.finish(error)
+
+    async def _visit(self, prepared: Prepared, deadline: float, outbox: Outbox) -> None:
+        """Make the attempt, with a place in the worker's lane, and let the breaker learn from it."""
+        breaker = prepared.route.state.breaker
+        sign = Sign.NOTHING
+        was_probe = breaker.enter()
+        try:
+            leaf_index = await self._permit(prepared, deadline)
+            attempt = Attempt(prepared, outbox, self._clock)
+            outbox.permit(leaf_index)
+            sign = await self._perform(attempt, leaf_index, deadline, outbox)
+        finally:
+            breaker.leave(sign, was_probe=was_probe)
 
     def _prepare(self, call: Call, route: Route) -> Prepared:
         key = self._catalog.key_of(route)

@@ -2,8 +2,6 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from podium_core.domain.errors import Code, PodiumError
@@ -33,9 +31,8 @@ class Lane:
         """How many calls are in the lane now."""
         return self._active
 
-    @asynccontextmanager
-    async def entered(self, deadline: float) -> AsyncGenerator[None, None]:
-        """Hold a place in the lane. `deadline` is a time of the event loop.
+    async def enter(self, deadline: float) -> None:
+        """Take a place in the lane; `leave` gives it back. `deadline` is a time of the event loop.
 
         Raises PodiumError RATE_LIMITED when too many wait, or no place came free in time.
         """
@@ -43,11 +40,11 @@ class Lane:
             await self._wait(deadline)
         else:
             self._active += 1
-        try:
-            yield
-        finally:
-            self._active -= 1
-            self._admit()
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self._active -= 1
+        self._admit()
 
     def resize(self, capacity: int) -> None:
         """Change the limit; calls that are in stay in."""

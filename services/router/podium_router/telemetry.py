@@ -21,6 +21,7 @@ class ChatTelemetry:
 
     def __init__(self, tracer: trace.Tracer, meter: metrics.Meter) -> None:
         self._tracer = tracer
+        self._is_counting = not isinstance(meter, metrics.NoOpMeter)
         self._duration = meter.create_histogram(names.METRIC_INFERENCE_DURATION, "s")
         self._first_chunk = meter.create_histogram(names.METRIC_TIME_TO_FIRST_CHUNK, "s")
         self._attempts = meter.create_counter(names.METRIC_ATTEMPTS, "{attempt}")
@@ -42,14 +43,18 @@ class ChatTelemetry:
 
     def ended(self, span: Span, attempt: Attempt) -> None:
         """Close the span of an attempt and count it."""
-        worker = attempt.route.worker
-        usage = attempt.usage
         if span.is_recording():
             span.set_attributes(_response_attributes(attempt))
             if attempt.error is not None:
                 span.set_status(Status(StatusCode.ERROR))
         span.end()
         self._active.add(-1)
+        if self._is_counting:
+            self._count(attempt)
+
+    def _count(self, attempt: Attempt) -> None:
+        worker = attempt.route.worker
+        usage = attempt.usage
         labels = {
             names.OPERATION_NAME: names.OPERATION_CHAT,
             names.PROVIDER_NAME: worker.provider,

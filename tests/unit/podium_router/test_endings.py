@@ -17,6 +17,7 @@ class HeldLog:
     """A log that takes ends only when it is opened."""
 
     is_open: asyncio.Event = field(default_factory=asyncio.Event)
+    is_reachable: asyncio.Event | None = None
     told: list[str] = field(default_factory=list)
     error: PodiumError | None = None
 
@@ -24,6 +25,8 @@ class HeldLog:
         raise NotImplementedError
 
     async def end(self, end: AttemptEnd, sent: asyncio.Event) -> None:
+        if self.is_reachable is not None:
+            await self.is_reachable.wait()
         sent.set()
         await self.is_open.wait()
         if self.error is not None:
@@ -44,6 +47,21 @@ async def test_sending_does_not_wait_for_the_log() -> None:
     log.is_open.set()
     assert await endings.drain(1) == 0
     assert log.told == ["a"]
+
+
+async def test_sending_waits_until_the_end_is_on_its_way() -> None:
+    log = HeldLog(is_reachable=asyncio.Event())
+    endings = Endings(log, 10)
+    sending = asyncio.create_task(endings.send(end()))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not sending.done()
+    assert log.is_reachable is not None
+    log.is_reachable.set()
+    await sending
+    assert log.told == []
+    log.is_open.set()
+    await endings.drain(1)
 
 
 async def test_too_many_unconfirmed_ends_stop_new_attempts() -> None:

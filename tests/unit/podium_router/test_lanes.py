@@ -1,7 +1,6 @@
 """A worker's lane holds what it may, queues what it can, and never loses a place."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -15,8 +14,8 @@ def lane(capacity: int, *, max_waiting: int = 10, max_wait_s: float = 60.0) -> L
     return made
 
 
-def entering(of: Lane, seconds: float = 60.0) -> AbstractAsyncContextManager[None]:
-    return of.entered(asyncio.get_running_loop().time() + seconds)
+async def enter(of: Lane, seconds: float = 60.0) -> None:
+    await of.enter(asyncio.get_running_loop().time() + seconds)
 
 
 async def settle() -> None:
@@ -33,9 +32,10 @@ class Visitor:
         self.task = asyncio.create_task(self._visit(of, seconds))
 
     async def _visit(self, of: Lane, seconds: float) -> None:
-        async with entering(of, seconds):
-            self.is_in = True
-            await self.go.wait()
+        await enter(of, seconds)
+        self.is_in = True
+        await self.go.wait()
+        of.leave()
 
 
 async def test_only_so_many_are_in_and_the_rest_follow_in_order() -> None:
@@ -57,7 +57,7 @@ async def test_a_full_queue_refuses_at_once() -> None:
     visitors = [Visitor(of), Visitor(of)]
     await settle()
     with pytest.raises(PodiumError) as refused:
-        await entering(of).__aenter__()
+        await enter(of)
     assert (refused.value.code, refused.value.reason) == (Code.RATE_LIMITED, "WORKER_BUSY")
     assert refused.value.retry_after_s == 1.0
     for visitor in visitors:
@@ -70,12 +70,12 @@ async def test_a_wait_ends_at_its_deadline_and_leaves_no_trace() -> None:
     first = Visitor(of)
     await settle()
     with pytest.raises(PodiumError) as refused:
-        await entering(of, seconds=0.0).__aenter__()
+        await enter(of, seconds=0.0)
     assert refused.value.code is Code.RATE_LIMITED
     first.go.set()
     await first.task
-    async with entering(of):
-        assert of.active == 1
+    await enter(of)
+    assert of.active == 1
 
 
 async def test_a_cancelled_waiter_gives_up_its_turn() -> None:
