@@ -5,6 +5,7 @@ from collections.abc import Callable
 from podium_demo.sentences import split_commands
 from podium_demo.specialists import arithmetic, dates, numerals, text
 from podium_demo.specialists.answering import (
+    DECLINES,
     MAX_INSTRUCTION_CHARS,
     Budget,
     CannotAnswerError,
@@ -35,15 +36,9 @@ def answer(specialist: Specialist, task: Task, cpu_ns: Callable[[], int]) -> str
         )
 
 
-DECLINES = "I cannot answer this:"
-"""How every answer starts that is none."""
-
-
 def _answered(specialist: Specialist, task: Task, budget: Budget) -> str:
     if len(task.instruction) > MAX_INSTRUCTION_CHARS:
         raise CannotAnswerError(f"the request is longer than {MAX_INSTRUCTION_CHARS} characters")
-    if any(result.startswith(DECLINES) for result in task.results[-1:]):
-        raise CannotAnswerError("the earlier step gave no result to work on")
     commands = split_commands(task.instruction)
     if len(commands) > _MAX_COMMANDS:
         raise CannotAnswerError(f"the request has more than {_MAX_COMMANDS} parts")

@@ -1,1 +1,1 @@
-"""The conductor: writes plans."""
+"""The conductor service: reads a question and the cards of the eligible workers, writes the plan."""

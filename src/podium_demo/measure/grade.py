@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from podium_demo.answer import DECLINES, answer
+from podium_demo.answer import answer
 from podium_demo.measure.items import Item, items_of
-from podium_demo.specialists.answering import Specialist
+from podium_demo.specialists.answering import DECLINES, Specialist
 from podium_demo.worker_prompt import read_task
 
 SAMPLE_COUNT = 200

@@ -35,8 +35,15 @@ class Budget:
             raise CannotAnswerError("that takes more work than one request may cause here")
 
 
+DECLINES = "I cannot answer this:"
+"""How every answer starts that is none."""
+
+
 class Earlier:
-    """Earlier results, oldest first. Remembers which were looked at, so that answers can build on them."""
+    """Earlier results, oldest first. Remembers which were looked at, so that answers can build on them.
+
+    Results that are declined answers hold numbers and words too, so nobody may build on them unaware.
+    """
 
     def __init__(self, results: Sequence[str]) -> None:
         self._results = tuple(results)
@@ -47,14 +54,23 @@ class Earlier:
         if not self._results:
             raise CannotAnswerError("there is no earlier result to work on")
         self.used = max(self.used, 1)
-        return self._results[-1]
+        return _given(self._results[-1])
 
-    def every(self) -> tuple[str, ...]:
+    def every(self, *, with_declined: bool = False) -> tuple[str, ...]:
         """Return all results: what `both`, `them` and `the results` mean."""
         if not self._results:
             raise CannotAnswerError("there are no earlier results to work on")
         self.used = len(self._results)
+        if not with_declined:
+            for result in self._results:
+                _given(result)
         return self._results
+
+
+def _given(result: str) -> str:
+    if result.startswith(DECLINES):
+        raise CannotAnswerError("an earlier step gave no result to work on")
+    return result
 
 
 @dataclass(frozen=True, slots=True)

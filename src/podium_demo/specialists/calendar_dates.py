@@ -43,7 +43,11 @@ _WEEKDAY = re.compile(
     r"|(?:the |what is the )?(?:day of the week|weekday))"
     r"(?: is| was| will be| does| did| of| for| on)? (?P<a>.+?)(?: fall(?: on)?| falls on| be)?"
 )
+_WEEKDAY_IT_IS = re.compile(
+    r"(?:on )?(?:what|which) (?:day of the week|weekday|day) (?P<a>.+?) (?:is|was|will be|falls on|falls)"
+)
 _LEAP = re.compile(r"(?:is|was|will) (?:the year )?(?P<a>.+?) (?:a|be a) leap year")
+_IF_LEAP = re.compile(r"(?:if|whether) (?:the year )?(?P<a>.+?) (?:is|was|will be) a leap year")
 _NEXT_LEAP = re.compile(
     r"(?:what is |when is )?(?:the )?(?:next |first )?leap year (?:after|following) (?P<a>.+)"
 )
@@ -205,7 +209,9 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
     (_SUBTRACT, lambda match, earlier: _shift(match, earlier, -1)),
     (_SUM, lambda match, earlier: _shift(match, earlier, _sign(match))),
     (_WEEKDAY, _weekday),
+    (_WEEKDAY_IT_IS, _weekday),
     (_LEAP, _leap),
+    (_IF_LEAP, _leap),
     (_NEXT_LEAP, _next_leap),
     (_LENGTH, _length),
 )

@@ -149,7 +149,8 @@ def joined(groups: Groups, earlier: Earlier) -> str:
         raise CannotAnswerError("I cannot read what to put between the parts")
     text = groups["x"].strip()
     if is_bare(text) or points_at_all(text):
-        parts = list(earlier.every())
+        parts = list(earlier.every(with_declined=True))
+        parts = _LIST_BREAK.split(parts[0]) if len(parts) == 1 else parts
         separator = separator if by else " "
     else:
         parts = [unquoted(part) or part for part in _LIST_BREAK.split(_KIND.sub("", text))]

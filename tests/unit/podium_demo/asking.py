@@ -1,6 +1,7 @@
 """Asks a specialist in tests."""
 
-from podium_demo.answer import DECLINES, SPECIALISTS, answer
+from podium_demo.answer import SPECIALISTS, answer
+from podium_demo.specialists.answering import DECLINES
 from podium_demo.worker_prompt import Task
 
 

@@ -1,1 +1,1 @@
-"""Engines that make plans, one module each."""
+"""Engines: the ways to make a plan. Each fits the port in `podium_conductor.ports`."""
