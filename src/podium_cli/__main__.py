@@ -12,6 +12,7 @@ from podium_cli.home import open_home
 from podium_cli.settings import CliSettings
 
 _INTERRUPTED = 130
+_PIPE_WIDTH = 160
 _COMMANDS: Mapping[str, Callable[..., int]] = {
     "ask": ask.run,
     "down": down.run,
@@ -29,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     settings = CliSettings()
     home = open_home(arguments.home or settings.home)
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
     try:
         return _COMMANDS[arguments.command](arguments, console, home, settings)
     except CliError as error:

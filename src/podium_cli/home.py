@@ -74,10 +74,16 @@ class Home:
         return self.directory / "run" / f"{service}.json"
 
     def create(self) -> None:
-        """Make the directories, readable by their owner only."""
+        """Make the directories, readable by their owner only; CliError when that fails."""
         parts = (self.audit_dir, self.audit_keys_dir, self.directory / "logs", self.directory / "run")
-        for directory in (self.directory, *parts):
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            for directory in (self.directory, *parts):
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise CliError(
+                f"the home {self.directory} cannot be made: {error.strerror} ({error.filename})",
+                hint="name another directory with --home",
+            ) from None
 
     def read_api_key(self) -> str:
         """Return the saved API key; CliError when there is none."""

@@ -24,7 +24,7 @@ class RecordView:
         self._page = page
         self._records: Sequence[Record] = [_leaf(each) for each in page.get("records") or ()]
         self._texts = {
-            str(part.get("part_id")): plain(text)
+            str(part.get("part_id")): text
             for part in page.get("contents") or ()
             if isinstance(part, dict) and (text := _text(part)) is not None
         }
@@ -89,7 +89,7 @@ class RecordView:
             branch = tree.add(line)
             subtask = self._texts.get(step["subtask_part_id"])
             if with_content and subtask:
-                branch.add(Text(subtask, style="dim"))
+                branch.add(Text(plain(subtask), style="dim"))
         return tree
 
     def _attempts(self) -> RenderableType:
@@ -111,9 +111,19 @@ class RecordView:
     def _contents(self) -> Iterator[RenderableType]:
         for record in self._records:
             for entry in record.get("contents") or ():
-                text = self._texts.get(entry["part_id"])
-                said = text if text is not None else "(not shown to this key, or erased)"
+                text = self._sent(record) if entry["name"] == "sent" else self._texts.get(entry["part_id"])
+                said = plain(text) if text is not None else "(not shown to this key, or erased)"
                 yield Text.assemble((f"{entry['name']} ", "bold"), (f"{entry['part_id']}\n", "dim"), said)
+
+    def _sent(self, begun: Record) -> str | None:
+        """Return the body that an attempt sent, joined from its parts; None when one is not there."""
+        joined = bytearray()
+        for piece in begun["facts"]["body"]["layout"]:
+            text = self._texts.get(piece["part_id"])
+            if text is None:
+                return None
+            joined += text.encode()[piece["from"] : piece["to"]]
+        return joined.decode("utf-8", "replace")
 
     def _end(self) -> Iterator[RenderableType]:
         seals = self._of_type("sealed")

@@ -134,7 +134,8 @@ class RunView:
         rows.add_row(
             Text("cost", style="bold"),
             f"{usd(finished.get('cost_usd_micros', 0))}, {billed.get('total_tokens', 0)} tokens, "
-            f"{attempts} provider calls, {finished.get('duration_ms', 0) / 1000:.2f} s",
+            f"{attempts} provider call{'s' if attempts != 1 else ''}, "
+            f"{finished.get('duration_ms', 0) / 1000:.2f} s",
         )
         rows.add_row(Text("receipt", style="bold"), receipt_words(finished.get("receipt")))
         return rows

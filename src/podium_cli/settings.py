@@ -26,7 +26,9 @@ _PASSED_ON = (
 class CliSettings(BaseSettings):
     """Defaults of the command's options."""
 
-    model_config = SettingsConfigDict(env_prefix="PODIUM_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="PODIUM_", extra="ignore", frozen=True, use_attribute_docstrings=True
+    )
 
     home: Path = Path("~/.podium")
     """Where `podium up` keeps its files. `--home` wins over it."""

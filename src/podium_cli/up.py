@@ -22,7 +22,9 @@ from podium_cli.settings import CliSettings
 from podium_core.config.pool import load_pool
 from podium_core.domain.clock import SystemClock
 
-FIRST_QUESTION = "What is 17 * 23?"
+FIRST_QUESTION = "Multiply 17 by 23, write the result as a Roman numeral, and reverse the word 'stressed'."
+"""Needs three specialists, two of them at once."""
+
 _READY_S = 90.0
 
 
@@ -32,7 +34,7 @@ def run(arguments: argparse.Namespace, console: Console, home: Home, _settings: 
     with home.locked():
         running = {s.name for s in SERVICES if (p := processes.find(home, s.name)) and p.is_alive}
         if len(running) == len(SERVICES):
-            console.print(f"Podium is already running in {home.directory}.")
+            console.print(f"Podium is already running in {home.directory}.", soft_wrap=True)
             examples.show(console, home)
             return 0
         ports = _start(arguments, console, home, running)
@@ -83,7 +85,9 @@ def _start(arguments: argparse.Namespace, console: Console, home: Home, running:
         )
     if late:
         raise _failure(home, late, children, console)
-    console.print(f"All {len(SERVICES)} services are ready; logs are in {home.directory / 'logs'}.")
+    console.print(
+        f"All {len(SERVICES)} services are ready; logs are in {home.directory / 'logs'}.", soft_wrap=True
+    )
     return ports
 
 
@@ -146,5 +150,6 @@ def _show_that_it_works(console: Console, home: Home, ports: Ports) -> int:
     console.print(f"\nA first question: {FIRST_QUESTION}\n", style="bold")
     client = GatewayClient(home.read_endpoints()["gateway"], home.read_api_key())
     view = ask.ask_and_show(client, Asking(FIRST_QUESTION), console)
+    console.print("\nWorkers marked [demo] are small exact programs that stand in for language models.")
     examples.show(console, home, run_id=view.run_id)
     return 0 if ports == saved_ports(home) and ask.succeeded(view) else 1

@@ -15,10 +15,8 @@ _MAX_DIGITS = 17
 def parse_object(data: bytes) -> dict[str, object]:
     """Return the object that `data` spells canonically; ValueError says what is wrong."""
     try:
-        value = json.loads(
-            data.decode(), parse_int=_integer, parse_float=_refuse_number, parse_constant=_refuse_number
-        )
-        again = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        value = _decoder.decode(data.decode())
+        again = _encoder.encode(value).encode()
     except UnicodeError:
         raise ValueError("not valid UTF-8 text") from None
     except json.JSONDecodeError as error:
@@ -45,3 +43,7 @@ def _integer(digits: str) -> int:
 
 def _refuse_number(text: str) -> NoReturn:
     raise ValueError(f"{text[:20]} is not an integer")
+
+
+_decoder = json.JSONDecoder(parse_int=_integer, parse_float=_refuse_number, parse_constant=_refuse_number)
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

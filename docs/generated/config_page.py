@@ -1,0 +1,122 @@
+"""docs/config.md: every setting of every service, and the two files with all their fields."""
+
+from docs.generated.markdown import table
+from podium_conductor.settings import ConductorSettings
+from pydantic_settings import BaseSettings
+
+from podium_audit.settings import AuditSettings
+from podium_cli.settings import CliSettings
+from podium_core.runtime.settings_base import ServiceSettings
+from podium_gateway.settings import GatewaySettings
+from podium_router.settings import RouterSettings
+
+SERVICES: tuple[type[ServiceSettings], ...] = (
+    GatewaySettings,
+    ConductorSettings,
+    RouterSettings,
+    AuditSettings,
+)
+
+TENANTS_EXAMPLE = """\
+tenants:
+  - id: research                     # letters, digits, dots, dashes, underscores
+    budget_usd_per_month: "25.00"    # optional; a UTC calendar month, reserved before each call
+    workers:                         # optional; by default every worker of the pool
+      only: [my-model, demo-text]    # leave out to allow all
+      except: []
+    caps:                            # optional; the tightest of request, tenant and server holds
+      max_steps: 5
+      max_calls: 20
+      max_tokens: 200000
+      max_usd: "0.50"
+      max_seconds: 300
+      max_rounds: 1
+    keys:
+      - id: alice                    # shows in the log; `podium keys new alice` makes the rest
+        sha256: 0000000000000000000000000000000000000000000000000000000000000000
+        roles: [client, auditor]     # client: ask, read own runs; auditor: read every run of the tenant
+        expires: 2027-01-01          # optional; the first day on which it no longer works, UTC
+"""
+
+POOL_EXAMPLE = """\
+workers:
+  - id: my-model                     # the model name worker/my-model asks for it alone
+    provider: openai-compatible
+    model: name-at-the-provider
+    base_url: https://provider.example/v1
+    key: {env: MY_PROVIDER_KEY}      # or {file: /run/secrets/key}; never the key itself; optional
+    region: eu                       # optional; recorded with every attempt
+    demo: false                      # true marks it as demo wherever it shows
+    price:                           # optional; without it, left out wherever cost is capped
+      input_usd_per_mtok: "0.25"
+      output_usd_per_mtok: "2.00"
+    limits:                          # optional
+      max_concurrency: 64
+      timeout_s: 120
+      context_tokens: 128000         # 0: unknown
+      max_output_tokens: 4096        # always sent to the provider
+    modalities: [text, image]        # default: text
+    features: [tools, json_schema, logprobs]
+    card:                            # what was measured; plans are made from it
+      output_tokens_per_second: 80
+      skills:
+        - {name: arithmetic, accuracy: "0.98", n: 200, measured_on: 2026-11-30}
+"""
+
+_HEAD = """\
+# Configuration
+
+Generated from code by `make docs`.
+
+Services read their settings from environment variables, and from nothing else. A variable with a service's
+prefix that is no setting makes it refuse to start, as does any value that makes no sense. `podium-gateway
+--help` lists the settings, `podium-gateway --check-config` tells whether it could start. Secrets are never
+settings: they are files, or variables that `pool.yaml` names.
+
+"""
+_TENANTS = """
+## tenants.yaml
+
+Who may call. Gateway and audit take up a change within seconds; a broken file is reported with its line, and
+the last good one stays in force.
+
+"""
+_POOL = """
+## pool.yaml
+
+The workers. The router takes up a change within seconds, as above. Amounts and shares are decimal numbers,
+read exactly.
+
+"""
+
+
+def render() -> str:
+    """Return the page."""
+    shared = list(ServiceSettings.model_fields)
+    prefixes = ", ".join(f"`{cls.model_config['env_prefix']}`" for cls in SERVICES)
+    text = f"{_HEAD}## Every service\n\nEach under its own prefix: {prefixes}.\n\n"
+    text += _settings(ServiceSettings, shared, prefix="PODIUM_<SERVICE>_")
+    for cls in SERVICES:
+        prefix = str(cls.model_config["env_prefix"])
+        own = [name for name in cls.model_fields if name not in shared]
+        text += f"\n## {prefix.split('_')[1].capitalize()}\n\n{_settings(cls, own, prefix=prefix)}"
+    text += "\n## The `podium` command\n\n"
+    text += _settings(CliSettings, list(CliSettings.model_fields), prefix="PODIUM_")
+    text += "\nThe demo provider takes options instead: `podium-demo-provider --help`.\n"
+    return f"{text}{_TENANTS}```yaml\n{TENANTS_EXAMPLE}```\n{_POOL}```yaml\n{POOL_EXAMPLE}```\n"
+
+
+def _settings(cls: type[BaseSettings], names: list[str], *, prefix: str) -> str:
+    rows = []
+    for name in names:
+        field = cls.model_fields[name]
+        assert field.description, f"{cls.__name__}.{name} has no docstring"
+        default = field.get_default(call_default_factory=True, validated_data={})
+        state = "required" if field.is_required() else _shown(default)
+        rows.append((f"`{prefix}{name.upper()}`", state, field.description))
+    return table(("variable", "default", "meaning"), rows)
+
+
+def _shown(default: object) -> str:
+    text = str(default)
+    return f"`{text}`" if text not in ("", "None", "()", "**********") else "empty"

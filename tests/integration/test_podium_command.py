@@ -1,0 +1,144 @@
+"""`podium` on one machine, as its user types it: real services in the background, on free ports."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podium_cli.__main__ import main
+from podium_cli.home import Home, open_home
+
+
+def podium(home: Home, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    own = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    return subprocess.run(
+        [sys.executable, "-m", "podium_cli", arguments[0], "--home", str(home.directory), *arguments[1:]],
+        env=own | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    home = open_home(tmp_path_factory.mktemp("cli") / "home")
+    started = podium(home, "up", "--free-ports", ANTHROPIC_API_KEY="sk-a", OPENAI_API_KEY="sk-never-shown")
+    assert started.returncode == 0, started.stdout + started.stderr
+    (home.directory / "first-start.txt").write_text(started.stdout)
+    yield home
+    stopped = podium(home, "down")
+    assert stopped.returncode == 0
+    assert "gateway" in stopped.stdout
+    assert "nothing to stop" in podium(home, "down").stdout
+
+
+def said(home: Home, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main([arguments[0], "--home", str(home.directory), *arguments[1:]]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_first_start_answers_a_question_that_needs_three_specialists(home: Home) -> None:
+    told = (home.directory / "first-start.txt").read_text()
+    for words in (
+        "source: rules",
+        "demo-arithmetic [demo]",
+        "demo-numerals [demo]",
+        "demo-text [demo]",
+        "CCCXCI; desserts",
+        "signed by podium.local/audit",
+        "curl http://127.0.0.1:",
+        "from openai import OpenAI",
+        "ANTHROPIC_API_KEY is set",
+        "key: {env: OPENAI_API_KEY}",
+        "--use-keys",
+    ):
+        assert words in told, told
+    assert "sk-never-shown" not in told
+    assert "OPENAI_API_KEY" not in home.pool_file.read_text(), "listed, not used"
+
+
+def test_questions_are_asked_and_looked_into(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(home, capsys, "ask", "--answer-only", "What is 17 * 23?") == "391\n"
+    shown = said(home, capsys, "show", "last", "--content")
+    assert "demo-arithmetic [demo]" in shown
+    assert "default.allow" in shown
+    assert "What is 17 * 23?" in shown
+    assert "1 attempts" in shown
+    assert "answered" in said(home, capsys, "runs", "--limit", "1")
+    assert main(["ask", "--home", str(home.directory), "--worker", "nobody", "x"]) == 1
+    assert "GET /v1/models" in capsys.readouterr().err
+
+
+def test_a_run_is_exported_and_proven_with_the_pinned_key(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proof = said(home, capsys, "verify", "last")
+    assert "VERIFIED" in proof
+    assert "came from the export itself" not in proof
+    (file, *_) = home.export_dir.iterdir()
+    assert said(home, capsys, "verify", str(file), "--key", str(home.vkey_file))
+    lines = file.read_bytes().splitlines(keepends=True)
+    leaf = next(at for at, line in enumerate(lines) if json.loads(line)["line"] == "leaf")
+    file.write_bytes(
+        b"".join([*lines[:leaf], lines[leaf].replace(b"local", b"lokal", 1), *lines[leaf + 1 :]])
+    )
+    assert main(["verify", str(file)]) == 4
+    assert f"line {leaf + 1}, leaf" in capsys.readouterr().err
+
+
+def test_a_second_start_and_a_half_dead_one_are_told_apart(home: Home) -> None:
+    again = podium(home, "up", "--free-ports", "--no-ask")
+    assert again.returncode == 0
+    assert "already running" in again.stdout
+
+    os.kill(json.loads(home.process_file("router").read_bytes())["pid"], signal.SIGKILL)
+    state = podium(home, "status")
+    assert state.returncode == 1
+    assert "stopped" in state.stdout
+
+    mended = podium(home, "up", "--free-ports", "--no-ask")
+    assert mended.returncode == 0, mended.stdout + mended.stderr
+    assert "audit, conductor, demo, gateway still run" in mended.stdout
+    assert podium(home, "status").returncode == 0
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            other.bind(("127.0.0.1", 7051))
+            other.listen()
+        except OSError:
+            pytest.skip("port 7051 is in use by something else")
+        refused = podium(open_home(tmp_path / "home"), "up", "--no-ask")
+    assert refused.returncode == 1
+    assert "is in use by another program" in refused.stderr
+    assert "--free-ports" in refused.stderr
+
+
+def test_a_service_that_dies_is_named_with_its_last_words(tmp_path: Path) -> None:
+    home = open_home(tmp_path / "home")
+    home.create()
+    (home.audit_dir / "log.db").write_text("this is no database, and nobody may take it for one. " * 100)
+    died = podium(home, "up", "--free-ports", "--no-ask")
+    assert died.returncode == 1
+    assert "audit died with exit code" in died.stdout
+    assert "did not start because of audit" in died.stderr
+    assert "Traceback" not in died.stderr
+    assert "nothing to stop" in podium(home, "down").stdout
+
+
+def test_a_home_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = podium(open_home(tmp_path / "file"), "up", "--no-ask")
+    assert refused.returncode == 1
+    assert "cannot be made" in refused.stderr
+    assert "Traceback" not in refused.stderr
