@@ -1,5 +1,6 @@
 """The rules engine: valid plans for any text, read back from the text it wrote."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -106,6 +107,23 @@ def test_it_describes_itself_by_its_sources() -> None:
     assert (described.engine, described.source) == ("rules", PlanSource.RULES)
     assert len(described.model_digest) == 64
     assert plan("What is 2+2?").model_digest == described.model_digest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "add " * 2_000,
+        "count " * 1_330,
+        ", then " * 1_140,
+        "'" * 8_000,
+        "1-" * 4_000,
+        "and add 2 " * 39 + "days " * 1_500,
+    ],
+)
+def test_hostile_questions_are_planned_quickly(text: str) -> None:
+    started = time.thread_time()
+    assert plan(text).plan.steps
+    assert time.thread_time() - started < 1.0
 
 
 _PIECES = st.sampled_from(

@@ -108,7 +108,10 @@ def test_it_says_what_it_cannot_do(instruction: str, why: str) -> None:
 
 
 def test_a_declined_step_is_not_built_upon() -> None:
-    assert "no result to work on" in ask("arithmetic", "add 5", ask("arithmetic", "sing"))
+    refusal = ask("arithmetic", "9**9**9")
+    assert any(character.isdigit() for character in refusal), "it holds numbers that are no results"
+    assert "no result to work on" in ask("arithmetic", "add 5", refusal)
+    assert "no result to work on" in ask("arithmetic", "add both results", "4", refusal)
 
 
 def test_more_work_than_allowed_is_declined() -> None:

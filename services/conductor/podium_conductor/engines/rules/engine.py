@@ -59,9 +59,7 @@ def _reasoning(drafts: list[Draft]) -> str:
     if not drafts:
         return "By rules, not by a model: the answer stands."
     skills = ", ".join(draft.skill or "none on any card" for draft in drafts)
-    return (
-        f"By rules, not by a model. Steps: {len(drafts)}. Skills they need: {skills}."
-    )
+    return f"By rules, not by a model. Steps: {len(drafts)}. Skills they need: {skills}."
 
 
 def _source_digest() -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from podium_core.domain.pool import Worker
 
 _THRESHOLD = 2
+_SCORED_CHARS = 1_000
 _STRONG, _WEAK = 2, 1
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -110,7 +111,7 @@ def worker_for(text: str, workers: Sequence[Worker]) -> tuple[Worker, str] | Non
     Among the topics that some card covers with a measured accuracy above zero, the one whose signs `text`
     shows most counts; then the highest accuracy, the lower output price, the id.
     """
-    lowered = text.lower()
+    lowered = text[:_SCORED_CHARS].lower()
     scored = [(topic.score(lowered), -order, topic) for order, topic in enumerate(_TOPICS)]
     for score, _, topic in sorted(scored, key=lambda entry: entry[:2], reverse=True):
         if score < _THRESHOLD:
