@@ -321,6 +321,19 @@ def test_a_refused_run_verifies() -> None:
     assert isinstance(verify_export(run.export(), VKEY), Verified)
 
 
+def test_a_calibration_needs_no_plan_and_then_sees_nothing() -> None:
+    run = ExportedRun()
+    run.add(
+        "opened", {**opened_facts(), "kind": "calibrate", "has_plan": False}, ("request", "question", b"?")
+    )
+    facts = begin(run, "att_0", 0, "demo-math", [])["facts"]
+    end_attempt(run, "att_0")
+    seal(run)
+    assert isinstance(verify_export(run.export(), VKEY), Verified)
+    facts["seen_steps"] = [1]
+    assert "nothing to see" in fault_of(run.export()).message
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_second_round_needs_its_own_plan(number: int) -> None:
     run = ExportedRun()
