@@ -40,7 +40,7 @@ async def measure_sealing(podium: Cluster, seconds: float) -> Sealing:
     """Open, begin, end and seal runs of one step as fast as `_AT_ONCE` callers can."""
     gateway, router = _stub(podium, "gateway"), _stub(podium, "router")
     ids = RandomIds(SystemClock())
-    database = next(podium.database.glob("*.db"))
+    database = next(podium.database.glob("log*.db"))
     before = _counts(database)
     started = time.perf_counter()
     sealed = 0
@@ -108,22 +108,43 @@ def _counts(database: Path) -> tuple[float, float]:
 
 
 def _insert_per_s(database: Path, first: int, batch: int, seconds: float) -> float:
-    """Return leaves per second when the same leaf rows go into a bare table, `batch` rows a commit."""
+    """Return leaves per second when the rows of the same runs go into bare tables, a batch a commit."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as source:
-        rows = source.execute(
-            "SELECT data FROM leaves WHERE leaf_index >= ? LIMIT 20000", (first,)
-        ).fetchall()
+        leaves = source.execute("SELECT leaf_index, run_no, data FROM leaves WHERE leaf_index >= ?", (first,))
+        events = source.execute("SELECT * FROM events WHERE first_index >= ?", (first,))
+        contents = source.execute("SELECT * FROM contents WHERE content_no >= ?", (first * 256,))
+        last_run = source.execute("SELECT max(run_no) FROM leaves WHERE leaf_index < ?", (first,)).fetchone()[
+            0
+        ]
+        runs = source.execute("SELECT * FROM runs WHERE run_no > ?", (last_run or 0,))
+        seals = source.execute("SELECT * FROM seals WHERE run_no > ?", (last_run or 0,))
+        tables = {
+            name: (rows.fetchall(), len(rows.description))
+            for name, rows in (
+                ("leaves", leaves), ("events", events), ("contents", contents), ("runs", runs), ("seals", seals)
+            )
+        }  # fmt: skip
+    total = len(tables["leaves"][0])
     bare = database.with_name("bare-bench.db")
     with closing(sqlite3.connect(bare, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("CREATE TABLE leaves (leaf_index INTEGER PRIMARY KEY, data BLOB NOT NULL)")
+        for name, (_, width) in tables.items():
+            connection.execute(f"CREATE TABLE {name} (k INTEGER PRIMARY KEY, {_columns(width)})")
         started, done = time.perf_counter(), 0
         while time.perf_counter() - started < seconds:
-            part = [rows[(done + i) % len(rows)] for i in range(batch)]
             connection.execute("BEGIN IMMEDIATE")
-            marks = ",".join(["(?)"] * len(part))
-            connection.execute(f"INSERT INTO leaves (data) VALUES {marks}", [row[0] for row in part])
+            for name, (rows, width) in tables.items():
+                share = max(1, batch * len(rows) // total)
+                part = [rows[(done * len(rows) // total + i) % len(rows)] for i in range(share)]
+                marks = ",".join([f"({','.join('?' * width)})"] * share)
+                names = ",".join(f"c{i}" for i in range(width))
+                values = [value for row in part for value in row]
+                connection.execute(f"INSERT INTO {name} ({names}) VALUES {marks}", values)
             connection.execute("COMMIT")
             done += batch
         return done / (time.perf_counter() - started)
+
+
+def _columns(width: int) -> str:
+    return ", ".join(f"c{i}" for i in range(width))

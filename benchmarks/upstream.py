@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from typing import cast
 
 import uvloop
 
@@ -44,8 +45,7 @@ class Upstream(asyncio.Protocol):
     """Answers every complete request on a kept-alive connection."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
         self._held = b""
 
     def data_received(self, data: bytes) -> None:
