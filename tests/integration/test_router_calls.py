@@ -185,6 +185,7 @@ async def test_without_usage_an_estimate_says_so(tls_dir: Path, tmp_path: Path) 
         (event(chunk({"content": "hi"}, "stop")),),
         (event(chunk({"content": "hi"}, "stop")).rstrip(),),
         (event(chunk({"content": "hi"})), b"data: [DONE]"),
+        (b"data:\n\n", event(chunk({"content": "hi"})), b"event: ping\ndata: {}\n\n", b"data: [DONE] \n\n"),
         (event(chunk({"content": "hi"}, "stop")), event({"choices": [], "usage": USAGE})),
     ],
 )

@@ -124,7 +124,7 @@ async def test_a_stopping_router_ends_what_it_began(tls_dir: Path, tmp_path: Pat
         await rig.dispatcher.drain(timeout_s=0.2)
         with pytest.raises(PodiumError) as stopped:
             await running
-        assert stopped.value.code is Code.CANCELLED
+        assert stopped.value.code is Code.UNAVAILABLE
         assert await rig.endings.drain(2) == 0
         assert rig.audit.ended["att_1"].outcome == CANCELLED
 

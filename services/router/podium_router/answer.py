@@ -8,7 +8,7 @@ import json
 from typing import cast
 
 from podium_core.domain.usage import Usage
-from podium_router.ports import Delta
+from podium_router.calls import Delta
 from podium_router.usage import provider_usage
 
 _FINISH_REASONS = {

@@ -8,9 +8,9 @@ from podium_core.domain.run import AttemptOutcome
 from podium_core.domain.usage import Usage, UsageSource
 from podium_router.answer import Answer
 from podium_router.body import Body
+from podium_router.calls import ApiKey, AttemptEnd, Call, Content, Delta
 from podium_router.catalog import Route
 from podium_router.outbox import Completed, Outbox
-from podium_router.ports import ApiKey, AttemptEnd, Call, Content, Delta
 from podium_router.usage import estimated_usage
 
 _NS_PER_US = 1_000

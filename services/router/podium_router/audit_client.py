@@ -11,7 +11,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_client import call_metadata, retry_unary
 from podium_core.wire.run import ATTEMPT_KIND, ATTEMPT_OUTCOME
 from podium_core.wire.usage import usage_to_proto
-from podium_router.ports import AttemptBegin, AttemptEnd, Piece
+from podium_router.calls import AttemptBegin, AttemptEnd, Piece
 
 _SERVICE = "audit"
 _NO_ANSWER = frozenset({Code.DEADLINE, Code.CANCELLED, Code.UNAVAILABLE})

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.usage import Price
-from podium_router.ports import Piece
+from podium_router.calls import Piece
 
 _RESERVED = frozenset(
     {"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens"}

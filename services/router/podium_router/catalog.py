@@ -11,9 +11,9 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.pool import Health, Pool, Worker
 from podium_router.body import BodyShape
 from podium_router.breaker import Breaker, BreakerLimits
+from podium_router.calls import ApiKey
 from podium_router.keys import Keys
 from podium_router.lanes import Lane, LaneLimits
-from podium_router.ports import ApiKey
 
 _KEPT_VERSIONS = 2
 _COMPLETIONS_PATH = "/chat/completions"

@@ -17,12 +17,12 @@ from podium_core.domain.usage import Usage, UsageSource
 from podium_router.attempt import Attempt, Prepared, outcome_of
 from podium_router.body import build_body, max_cost_usd_micros
 from podium_router.breaker import Sign
+from podium_router.calls import AttemptBegin, AttemptEnd, Call
 from podium_router.catalog import Catalog, Route
 from podium_router.endings import UNCERTAIN_CODES, Endings
 from podium_router.failures import sign_of
 from podium_router.outbox import BatchLimits, Outbox
-from podium_router.ports import AttemptBegin, AttemptEnd, AuditPort, Call
-from podium_router.providers.native import NativeClient, ProviderRequest
+from podium_router.ports import AuditPort, ProviderPort, ProviderRequest
 from podium_router.telemetry import ChatTelemetry, traceparent
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Dispatcher:
         self,
         catalog: Catalog,
         audit: AuditPort,
-        client: NativeClient,
+        provider: ProviderPort,
         endings: Endings,
         telemetry: ChatTelemetry,
         clock: Clock,
@@ -72,7 +72,7 @@ class Dispatcher:
     ) -> None:
         self._catalog = catalog
         self._audit = audit
-        self._client = client
+        self._provider = provider
         self._endings = endings
         self._telemetry = telemetry
         self._clock = clock
@@ -213,7 +213,7 @@ class Dispatcher:
         )
         is_over = False
         try:
-            await self._client.complete(request, attempt.answer, attempt)
+            await self._provider.complete(request, attempt.answer, attempt)
             attempt.settle(AttemptOutcome.COMPLETED)
             is_over = True
         except PodiumError as error:

@@ -10,7 +10,8 @@ from collections.abc import Coroutine
 from typing import Any
 
 from podium_core.domain.errors import Code, PodiumError
-from podium_router.ports import AttemptEnd, AuditPort
+from podium_router.calls import AttemptEnd
+from podium_router.ports import AuditPort
 
 _log = logging.getLogger(__name__)
 

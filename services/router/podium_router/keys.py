@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from podium_core.config.pool import KeyReference
-from podium_router.ports import ApiKey
+from podium_router.calls import ApiKey
 
 _log = logging.getLogger(__name__)
 _MAX_KEY_CHARS = 8_192

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.usage import Usage
-from podium_router.ports import Delta
+from podium_router.calls import Delta
 
 _FULL_AT_BATCHES = 64
 
@@ -100,7 +100,7 @@ class Outbox:
         """End the box when its writer is gone without a word: by a defect, or because it was stopped."""
         if self._end is None:
             error = None if writer.cancelled() else writer.exception()
-            self.finish(error or PodiumError(Code.CANCELLED, "the attempt was stopped"))
+            self.finish(error or _stopping())
 
     def finish(self, end: Completed | BaseException) -> None:
         """Say how the attempt ended. Deltas that were put before are still delivered."""
@@ -140,3 +140,7 @@ class Outbox:
             self._ready.clear()
         self._room.set()
         return batch
+
+
+def _stopping() -> PodiumError:
+    return PodiumError(Code.UNAVAILABLE, "the router is stopping; retry", reason="ROUTER_STOPPING")

@@ -1,105 +1,13 @@
-"""What one attempt needs from the outside: the log that permits it, the provider that does it, a key.
-
-Also the plain types that pass between the router's modules.
-"""
+"""What one attempt needs from the outside: the log that permits it, and the provider that does it."""
 
 import asyncio
 from dataclasses import dataclass
 from typing import Protocol
 
-from podium_core.domain.run import AttemptKind, AttemptOutcome
-from podium_core.domain.usage import Usage
+from yarl import URL
 
-
-class ApiKey:
-    """A provider key that does not show itself when printed, logged or formatted."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """Return the key itself, for the one header it belongs in."""
-        return self._value
-
-    def is_within(self, text: str) -> bool:
-        """Say whether `text` holds the key."""
-        return self._value in text
-
-    def __repr__(self) -> str:
-        return "ApiKey(***)"
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Some bytes of a body: content that the log already holds (`part_id`), or new bytes (empty id)."""
-
-    part_id: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One attempt to make, as the caller asked for it. See `podium.router.v1.CompleteRequest`."""
-
-    attempt_id: str
-    run_id: str
-    kind: AttemptKind
-    round: int
-    step_index: int
-    worker_id: str
-    pool_digest: str
-    messages: tuple[Piece, ...]
-    parameters_json: bytes
-    max_output_tokens: int
-    stream: bool
-    seen_steps: tuple[int, ...] = ()
-    sees_previous_round: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptBegin:
-    """What the log must know, and agree to, before the provider is called."""
-
-    call: Call
-    dispatch_id: str
-    provider: str
-    provider_model: str
-    region: str
-    endpoint_host: str
-    body: tuple[Piece, ...]
-    body_sha256: bytes
-    max_cost_usd_micros: int
-    price_digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """One piece of content for the log to seal."""
-
-    part_id: str
-    name: str
-    media_type: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptEnd:
-    """How an attempt ended. `dispatched` says whether the request may have reached the provider."""
-
-    attempt_id: str
-    run_id: str
-    outcome: AttemptOutcome
-    usage: Usage
-    cost_usd_micros: int
-    latency_us: int
-    dispatched: bool
-    finish_reason: str = ""
-    error_reason: str = ""
-    provider_response_id: str = ""
-    served_model: str = ""
-    contents: tuple[Content, ...] = ()
+from podium_router.answer import Answer
+from podium_router.calls import ApiKey, AttemptBegin, AttemptEnd, Delta
 
 
 class AuditPort(Protocol):
@@ -117,15 +25,6 @@ class AuditPort(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """Output since the last delta. `tool_calls` are OpenAI tool call deltas, each with its index."""
-
-    text: str = ""
-    reasoning: str = ""
-    tool_calls: tuple[dict[str, object], ...] = ()
-
-
 class DeltaSink(Protocol):
     """Takes streamed output."""
 
@@ -135,4 +34,29 @@ class DeltaSink(Protocol):
 
     async def room(self) -> None:
         """Wait until the reader has caught up enough to take more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRequest:
+    """One HTTP request. `deadline` is a time of the running event loop."""
+
+    url: URL
+    key: ApiKey | None
+    body: bytes
+    stream: bool
+    attempt_id: str
+    traceparent: str
+    deadline: float
+
+
+class ProviderPort(Protocol):
+    """Makes provider calls."""
+
+    async def complete(self, request: ProviderRequest, answer: Answer, sink: DeltaSink) -> None:
+        """Make exactly one HTTP request and fill `answer`; put deltas into `sink` when it is streamed.
+
+        Raises PodiumError (PROVIDER_FAILED, RATE_LIMITED, DEADLINE); what `answer` holds by then is what
+        came. Cancelling closes the connection.
+        """
         ...

@@ -15,10 +15,10 @@ from podium_core.runtime.identity import caller_of
 from podium_core.wire.pool import pool_to_proto
 from podium_core.wire.run import ATTEMPT_KIND
 from podium_core.wire.usage import usage_to_proto
+from podium_router.calls import Call, Delta, Piece
 from podium_router.catalog import Catalog
 from podium_router.dispatch import Dispatcher
 from podium_router.outbox import Completed, Permitted
-from podium_router.ports import Call, Delta, Piece
 
 _COMPLETE = "/podium.router.v1.RouterService/Complete"
 _LIST_WORKERS = "/podium.router.v1.RouterService/ListWorkers"

@@ -10,7 +10,7 @@ from tests.fakes.upstream import USAGE, chunk
 
 from podium_core.domain.usage import UsageSource
 from podium_router.answer import Answer, BadAnswerError, ProviderErrorEventError
-from podium_router.ports import Delta
+from podium_router.calls import Delta
 
 
 def streamed(*chunks: object) -> tuple[Answer, list[Delta]]:

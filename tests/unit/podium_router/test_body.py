@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.usage import Price
 from podium_router.body import MAX_IMAGE_TOKENS, Body, BodyShape, build_body, max_cost_usd_micros
-from podium_router.ports import Piece
+from podium_router.calls import Piece
 
 SHAPE = BodyShape.of("gpt-9", max_completion_tokens=False)
 HI = b'[{"role":"user","content":"hi"}]'

@@ -8,8 +8,8 @@ import pytest
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import AttemptOutcome
 from podium_core.domain.usage import Usage
+from podium_router.calls import AttemptBegin, AttemptEnd
 from podium_router.endings import Endings
-from podium_router.ports import AttemptBegin, AttemptEnd
 
 
 @dataclass

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from podium_core.config.pool import KeyReference
+from podium_router.calls import ApiKey
 from podium_router.keys import Keys
-from podium_router.ports import ApiKey
 
 
 def revealed(keys: Keys, reference: KeyReference) -> str | None:

@@ -22,13 +22,12 @@ from aiohttp import (
 )
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
-from yarl import URL
 
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import PodiumError
 from podium_router import failures
 from podium_router.answer import Answer, BadAnswerError, ProviderErrorEventError
-from podium_router.ports import ApiKey, DeltaSink
+from podium_router.ports import DeltaSink, ProviderRequest
 from podium_router.providers.sse import EventTooLargeError, SseEvent, SseParser
 
 _HTTP_OK: Final = 200
@@ -49,19 +48,6 @@ class ProviderLimits:
     idle_s: float = 120.0
     max_answer_bytes: int = 16 * 1024 * 1024
     max_event_bytes: int = 4 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderRequest:
-    """One HTTP request. `deadline` is a time of the running event loop."""
-
-    url: URL
-    key: ApiKey | None
-    body: bytes
-    stream: bool
-    attempt_id: str
-    traceparent: str
-    deadline: float
 
 
 class NativeClient:
@@ -212,8 +198,10 @@ class _Body(Payload):
 def _take_events(events: list[SseEvent], answer: Answer, sink: DeltaSink) -> bool:
     """Take complete events; return whether the provider said that the answer is complete."""
     for event in events:
-        if event.data == _DONE:
+        if event.data.startswith(_DONE):
             return True
+        if not event.data:
+            continue
         if event.name == b"error":
             raise ProviderErrorEventError
         delta = answer.take_chunk(json.loads(event.data))
