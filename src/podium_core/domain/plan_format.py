@@ -49,8 +49,10 @@ def render_plan(model_ids: Sequence[int], subtasks: Sequence[str], access: Seque
     """Return the three lists as text. `model_ids` are ordinals in the pool as listed in the prompt."""
     lists = [["all"] if entry.previous_round else list(entry.steps) for entry in access]
     texts = json.dumps(list(subtasks), ensure_ascii=False)
-    # The parser leaves \b and \f alone, since models write \beta and \frac unescaped.
+    # The parser leaves \b and \f alone (models write \beta and \frac unescaped) and drops back-ticks and
+    # thinking tags, which a question may well hold: escaped, they survive.
     texts = re.sub(r"\\(\\|b|f)", lambda m: {"b": "\\u0008", "f": "\\u000c"}.get(m[1], m[0]), texts)
+    texts = texts.replace("`", "\\u0060").replace("<", "\\u003c")
     return f"model_id = {json.dumps(list(model_ids))}\nsubtasks = {texts}\naccess_list = {json.dumps(lists)}"
 
 

@@ -50,8 +50,6 @@ def _written(drafts: list[Draft], worker_ids: list[str]) -> str:
         [draft.subtask for draft in drafts],
         [Access(draft.sees) for draft in drafts],
     )
-    # The parser drops back-ticks and thinking tags, which a question may well hold: escaped, they survive.
-    lists = lists.replace("`", "\\u0060").replace("<", "\\u003c")
     return f"{_reasoning(drafts)}\n{lists}"
 
 
