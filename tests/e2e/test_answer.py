@@ -7,7 +7,7 @@ import aiohttp
 import openai
 import pytest
 
-from podium_verifier.verify import verify_bytes
+from podium_verifier.verify import Verified, verify_export
 from tests.e2e.cluster import Cluster
 
 THREE_SPECIALISTS = "Multiply 17 by 23, write the result as a Roman numeral, and reverse the letters."
@@ -108,8 +108,8 @@ def test_a_wrong_key_is_refused(podium: Cluster) -> None:
 async def test_an_exported_run_verifies_offline(podium: Cluster) -> None:
     run_id = await asyncio.to_thread(ask, podium)
     export = await export_of(podium, run_id)
-    report = verify_bytes(export)
-    assert report.ok, report
+    verified = verify_export(export)
+    assert isinstance(verified, Verified), verified
     types = [
         json.loads(json.loads(line)["leaf"])["type"]
         for line in export.splitlines()
