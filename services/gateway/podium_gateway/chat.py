@@ -94,9 +94,8 @@ class ChatHandler:
 
     def cancel_all(self) -> None:
         """Stop every run; each seals itself `cancelled`."""
-        error = PodiumError(Code.UNAVAILABLE, "this gateway is shutting down", reason="SHUTTING_DOWN")
         for run in tuple(self.live):
-            run.cancel(error)
+            run.cancel(PodiumError(Code.UNAVAILABLE, "this gateway is shutting down", reason="SHUTTING_DOWN"))
 
     # --- the request -----------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """The HTTP server: routes, error rendering, health."""
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -86,7 +87,7 @@ def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     app.router.add_get("/v1/models/{model:.+}", edge.model)
     app.router.add_get("/healthz", edge.healthz)
     app.router.add_get("/readyz", edge.readyz)
-    app.on_response_prepare.append(_hide_server)
+    app.on_response_prepare.append(_final_touch(edge.admission))
     return app
 
 
@@ -161,6 +162,13 @@ def _routing_error(request: web.Request, error: web.HTTPException) -> PodiumErro
     )
 
 
-async def _hide_server(request: web.Request, response: web.StreamResponse) -> None:
-    del request
-    response.headers["Server"] = "podium"
+def _final_touch(admission: Admission) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    async def touch(request: web.Request, response: web.StreamResponse) -> None:
+        del request
+        response.headers["Server"] = "podium"
+        if admission.is_draining:
+            # Kept connections would bring the next request back to a gateway that is going away.
+            response.headers["Connection"] = "close"
+            response.force_close()
+
+    return touch

@@ -78,12 +78,12 @@ class RunTelemetry:
                     outcome, error_type = "refused", error.reason
                     raise
                 finally:
-                    for event in told:
-                        outcome, error_type = _describe(span, event) or (outcome, error_type)
-                    span.set_attribute(names.RUN_OUTCOME, outcome)
-                    if error_type:
-                        span.set_attribute(names.ERROR_TYPE, error_type)
-                        span.set_status(StatusCode.ERROR)
+                    last = told[-1] if told else None
+                    if isinstance(last, RunFinished):
+                        outcome = last.outcome.value
+                        error_type = last.error.reason if last.error else ""
+                    if span.is_recording():
+                        _close(span, told, outcome, error_type)
         finally:
             self._count(request, outcome, started_ns, told)
 
@@ -158,8 +158,17 @@ def _run_attributes(request: RunRequest) -> dict[str, str | bool]:
     }
 
 
-def _describe(span: Span, event: RunEvent) -> tuple[str, str] | None:
-    """Put an event's facts on the span; return (outcome, error type) for the last one."""
+def _close(span: Span, told: list[RunEvent], outcome: str, error_type: str) -> None:
+    for event in told:
+        _describe(span, event)
+    span.set_attribute(names.RUN_OUTCOME, outcome)
+    if error_type:
+        span.set_attribute(names.ERROR_TYPE, error_type)
+        span.set_status(StatusCode.ERROR)
+
+
+def _describe(span: Span, event: RunEvent) -> None:
+    """Put an event's facts on the span."""
     if isinstance(event, Planned):
         span.set_attribute(names.PLAN_SOURCE, event.plan.source.value)
         span.set_attribute(names.PLAN_STEP_COUNT, len(event.plan.steps))
@@ -167,9 +176,6 @@ def _describe(span: Span, event: RunEvent) -> tuple[str, str] | None:
         span.set_attribute(names.POOL_ELIGIBLE_COUNT, sum(v.allowed for v in event.verdicts))
         if event.reply.fallback_reason:
             span.set_attribute(names.PLAN_FALLBACK_REASON, event.reply.fallback_reason)
-        return None
-    if isinstance(event, RunFinished):
+    elif isinstance(event, RunFinished):
         span.set_attribute(names.COST_USD_MICROS, event.cost_usd_micros)
         span.set_attributes(names.usage_attributes(event.usage + event.other_usage))
-        return event.outcome.value, event.error.reason if event.error else ""
-    return None

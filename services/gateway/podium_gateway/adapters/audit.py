@@ -89,7 +89,8 @@ class AuditRecorder(RecorderPort):
 
     async def seal(self, sealed: SealedRun) -> Receipt:
         """Close the run and return its receipt."""
-        contents = [Content(part_id="answer", name="answer", media_type=_TEXT, data=sealed.answer.encode())]
+        answer_bytes = sealed.answer.encode(errors="replace")
+        contents = [Content(part_id="answer", name="answer", media_type=_TEXT, data=answer_bytes)]
         request = audit_service_pb2.SealRequest(
             event_id=sealed.event_id,
             run_id=sealed.run_id,

@@ -1,7 +1,7 @@
 """The `podium` object of an answer: what was planned, who did what, what it cost, and the receipt."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from podium_core.domain.plan import Plan, Step
 from podium_core.domain.run import Caps
@@ -130,7 +130,15 @@ class PodiumView:
 
 def billed_object(usage: Usage) -> dict[str, object]:
     """Return token counts, and how sure they are."""
-    return {**asdict(usage), "source": usage.source.value, "total_tokens": usage.total_tokens}
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "cached_input_tokens": usage.cached_input_tokens,
+        "cache_write_input_tokens": usage.cache_write_input_tokens,
+        "reasoning_output_tokens": usage.reasoning_output_tokens,
+        "source": usage.source.value,
+    }
 
 
 def receipt_object(receipt: Receipt | None) -> dict[str, object] | None:
