@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 from opentelemetry import metrics, trace
-from tests.fakes.audit_service import FakeAudit, audit_server
+from tests.fakes.attempt_log import FakeAudit, audit_server
 from tests.fakes.tls import tls_of
 from tests.fakes.upstream import Upstream
 

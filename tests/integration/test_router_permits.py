@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.audit_service import audit_server
+from tests.fakes.attempt_log import audit_server
 from tests.fakes.router_rig import Rig, router_rig
 from tests.fakes.tls import tls_of
 from tests.fakes.upstream import answer, refusal

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from tests.fakes.audit_service import FakeAudit, audit_server
+from tests.fakes.attempt_log import FakeAudit, audit_server
 from tests.fakes.router_rig import worker_entry
 from tests.fakes.tls import tls_of
 from tests.fakes.upstream import Upstream, answer
