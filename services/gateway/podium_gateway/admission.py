@@ -8,24 +8,33 @@ _RETRY_AFTER_S = 1.0
 
 
 class Slot:
-    """One request's place. Releasing it twice does no harm."""
+    """One request's place, and the body bytes it keeps. Releasing it twice does no harm."""
 
     def __init__(self, admission: "Admission") -> None:
         self._admission: Admission | None = admission
+        self._bytes = 0
+
+    def hold(self, body_bytes: int) -> None:
+        """Keep that many bytes from now on; raise PodiumError (RATE_LIMITED) when they do not fit."""
+        if self._admission is not None:
+            self._admission._carry(body_bytes - self._bytes)  # noqa: SLF001 - a slot is part of its admission
+            self._bytes = body_bytes
 
     def release(self) -> None:
         """Give the place back."""
         admission, self._admission = self._admission, None
         if admission is not None:
-            admission._leave()  # noqa: SLF001 - a slot is part of its admission
+            admission._leave(self._bytes)  # noqa: SLF001 - a slot is part of its admission
 
 
 class Admission:
-    """Counts the runs in the house against a limit; refuses everyone once it is closed."""
+    """Counts the runs in the house and their bodies against limits; refuses everyone once it is closed."""
 
-    def __init__(self, max_concurrent_runs: int) -> None:
+    def __init__(self, max_concurrent_runs: int, max_concurrent_bytes: int) -> None:
         self._limit = max_concurrent_runs
+        self._bytes_limit = max_concurrent_bytes
         self._count = 0
+        self._bytes = 0
         self._closed = False
         self.is_draining = False
         self._empty = asyncio.Event()
@@ -51,12 +60,7 @@ class Admission:
                 retry_after_s=_RETRY_AFTER_S,
             )
         if self._count >= self._limit:
-            raise PodiumError(
-                Code.RATE_LIMITED,
-                f"all {self._limit} places of this gateway are taken; try again shortly",
-                reason="TOO_MANY_RUNS",
-                retry_after_s=_RETRY_AFTER_S,
-            )
+            raise _full(f"all {self._limit} places of this gateway are taken", "TOO_MANY_RUNS")
         self._count += 1
         self._empty.clear()
         return Slot(self)
@@ -78,7 +82,19 @@ class Admission:
             return False
         return True
 
-    def _leave(self) -> None:
+    def _carry(self, more_bytes: int) -> None:
+        if more_bytes > 0 and self._bytes + more_bytes > self._bytes_limit:
+            raise _full("this gateway holds as many request bytes as it may", "TOO_MANY_BYTES")
+        self._bytes += more_bytes
+
+    def _leave(self, body_bytes: int) -> None:
+        self._bytes -= body_bytes
         self._count -= 1
         if not self._count:
             self._empty.set()
+
+
+def _full(what: str, reason: str) -> PodiumError:
+    return PodiumError(
+        Code.RATE_LIMITED, f"{what}; try again shortly", reason=reason, retry_after_s=_RETRY_AFTER_S
+    )

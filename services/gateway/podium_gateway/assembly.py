@@ -43,7 +43,7 @@ def build_edge(
         return Runner(backing.planner, workers, recorder, clock, ids, limits, observer)
 
     authenticator = Authenticator(backing.tenants, clock)
-    admission = Admission(settings.max_concurrent_runs)
+    admission = Admission(settings.max_concurrent_runs, settings.max_concurrent_bytes)
     chat = ChatHandler(
         authenticator=authenticator,
         admission=admission,

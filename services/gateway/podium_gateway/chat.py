@@ -72,7 +72,7 @@ class ChatHandler:
         slot = self.admission.enter()
         run: LiveRun | None = None
         try:
-            chat = decode_chat_request(await self._body(request))
+            chat = decode_chat_request(await self._body(request, slot))
             pool = self.pool.current()
             run_request = self._run_request(chat, principal, pool)
             context = self._context(chat, run_request, pool, started_ns)
@@ -99,13 +99,16 @@ class ChatHandler:
 
     # --- the request -----------------------------------------------------------------------------
 
-    async def _body(self, request: web.Request) -> bytes:
+    async def _body(self, request: web.Request, slot: Slot) -> bytes:
         limit = self.limits.max_body_bytes
-        if request.content_length is not None and request.content_length > limit:
+        length = request.content_length
+        if length is not None and length > limit:
             raise _too_large(limit)
+        # Without a length, or compressed, a body may turn out as large as any.
+        slot.hold(length if length is not None and "Content-Encoding" not in request.headers else limit)
         try:
             async with asyncio.timeout(self.limits.body_timeout_s):
-                return await request.read()
+                body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             raise _too_large(limit) from None
         except TimeoutError:
@@ -120,6 +123,8 @@ class ChatHandler:
                 "the body cannot be read: check its length and content-encoding",
                 reason="BODY_UNREADABLE",
             ) from None
+        slot.hold(len(body))
+        return body
 
     def _run_request(self, chat: ChatRequest, principal: Principal, pool: Pool) -> RunRequest:
         if chat.worker_id is not None and chat.worker_id not in pool.by_id:
