@@ -1,123 +1,192 @@
-"""The audit service's attempt calls in memory, over real gRPC, as strict as the real ones."""
+"""A whole audit service in the test's process: real files, real gRPC on loopback, a way to call it."""
 
-import asyncio
-import hashlib
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any
 
-import grpc
+import aiohttp
+from aiohttp import web
+from opentelemetry.metrics import NoOpMeterProvider
+from opentelemetry.trace import NoOpTracerProvider, Tracer
+from tests.fakes.tls import tls_of
 
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium.audit.v1 import audit_service_pb2_grpc
-from podium_core.domain.errors import Code, PodiumError
+from podium.plan.v1 import plan_pb2
+from podium_audit.assembly import Audit, open_audit
+from podium_audit.servicer import PERMISSIONS
+from podium_audit.settings import AuditSettings
+from podium_core.config.tenants import new_key
+from podium_core.runtime.grpc_client import open_channel
+from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_server import GrpcServer
-from podium_core.runtime.identity import TlsFiles
+from podium_core.runtime.telemetry import Telemetry
 
-_PREFIX = "/podium.audit.v1.AuditService/"
-PERMISSIONS = {f"{_PREFIX}{name}": frozenset({"router"}) for name in ("BeginAttempt", "EndAttempt")}
+KEYS = (
+    ("acme", "key1", ("client",)),
+    ("acme", "key2", ("client",)),
+    ("acme", "auditor", ("auditor",)),
+    ("other", "key3", ("client", "auditor")),
+)
 
 
-async def _elsewhere(*_: object) -> None:
-    raise PodiumError(Code.INTERNAL, "this fake takes attempts only")
+def settings_for(home: Path, tls_dir: Path, **changes: Any) -> AuditSettings:
+    """Return settings of a service whose files are in `home`; its keys stand in `home / tokens.json`."""
+    tls = tls_of(tls_dir, "audit")
+    if not (home / "tenants.yaml").exists():
+        tokens: dict[str, str] = {}
+        tenants: dict[str, Any] = {}
+        for tenant, key, roles in KEYS:
+            tokens[key], digest = new_key(key)
+            entry = {"id": key, "sha256": digest, "roles": list(roles)}
+            tenants.setdefault(tenant, {"id": tenant, "keys": []})["keys"].append(entry)
+        (home / "tokens.json").write_text(json.dumps(tokens))
+        (home / "tenants.yaml").write_text(json.dumps({"tenants": list(tenants.values())}))
+    values: dict[str, Any] = {
+        "tls_cert_file": tls.cert_file,
+        "tls_key_file": tls.key_file,
+        "tls_ca_file": tls.ca_file,
+        "listen": "127.0.0.1:0",
+        "http_listen": "127.0.0.1:0",
+        "data_dir": home / "data",
+        "keys_dir": home / "keys",
+        "tenants_file": home / "tenants.yaml",
+        "seal_wait_s": 0.2,
+    }
+    return AuditSettings(**{**values, **changes})
 
 
 @dataclass(slots=True)
-class FakeAudit(audit_service_pb2_grpc.AuditServiceServicer):
-    """Permits every attempt it can record. Runs need no opening here.
+class RunningAudit:
+    """A service that serves, and one stub per calling service."""
 
-    `parts` is content the log holds, by part id. `refusal` is raised instead of the next permits;
-    `begin_gate` and `end_gate` hold calls back until they are set. `is_strict` refuses an attempt that sees
-    a step whose attempt has not ended.
-    """
+    audit: Audit
+    home: Path
+    url: str
+    stubs: dict[str, Any]
+    tokens: dict[str, str]
+    session: aiohttp.ClientSession
+    requests: int = field(default=0)
 
-    parts: dict[str, bytes] = field(default_factory=dict)
-    begun: dict[str, pb.BeginAttemptRequest] = field(default_factory=dict)
-    ended: dict[str, pb.EndAttemptRequest] = field(default_factory=dict)
-    bodies: dict[str, bytes] = field(default_factory=dict)
-    begun_s: dict[str, float] = field(default_factory=dict)
-    refusal: PodiumError | None = None
-    begin_gate: asyncio.Event | None = None
-    end_gate: asyncio.Event | None = None
-    is_strict: bool = False
-    end_calls: int = 0
-    ids_by_order: list[str] = field(default_factory=list)
+    async def call(self, service: str, method: str, request: Any) -> Any:
+        """Call a method as `service`; raise PodiumError."""
+        with rpc_errors("audit"):
+            return await getattr(self.stubs[service], method)(request, timeout=10)
 
-    OpenRun: ClassVar[Any] = _elsewhere
-    Append: ClassVar[Any] = _elsewhere
-    PutContent: ClassVar[Any] = _elsewhere
-    Seal: ClassVar[Any] = _elsewhere
-    RenewLease: ClassVar[Any] = _elsewhere
+    async def get(self, path: str, key: str = "auditor") -> tuple[int, Any]:
+        """Read a page with a key; return status and decoded JSON or text."""
+        headers = {"Authorization": f"Bearer {self.tokens.get(key, key)}"}
+        async with self.session.get(f"{self.url}{path}", headers=headers) as answer:
+            body = await answer.read()
+            is_json = answer.content_type == "application/json"
+            return answer.status, json.loads(body) if is_json else body
 
-    async def BeginAttempt(  # noqa: N802 - named by the contract
-        self, request: pb.BeginAttemptRequest, context: "grpc.aio.ServicerContext[Any, Any]"
-    ) -> pb.BeginAttemptResponse:
-        """Record the attempt; the same request again gets the same answer."""
-        if self.begin_gate is not None:
-            await self.begin_gate.wait()
-        if self.refusal is not None:
-            raise self.refusal
-        known = self.begun.get(request.attempt_id)
-        if known is not None and known != request:
-            raise PodiumError(
-                Code.CONFLICT, "this attempt was begun with other content", reason="EVENT_CONFLICT"
-            )
-        if known is None:
-            self._check_seen(request)
-            self.bodies[request.attempt_id] = self._join(request)
-            self.begun[request.attempt_id] = request
-            self.begun_s[request.attempt_id] = asyncio.get_running_loop().time()
-            self.ids_by_order.append(request.attempt_id)
-        return pb.BeginAttemptResponse(leaf_index=self.ids_by_order.index(request.attempt_id))
-
-    async def EndAttempt(  # noqa: N802 - named by the contract
-        self, request: pb.EndAttemptRequest, context: "grpc.aio.ServicerContext[Any, Any]"
-    ) -> pb.EndAttemptResponse:
-        """Record the end of an attempt that was begun."""
-        self.end_calls += 1
-        if self.end_gate is not None:
-            await self.end_gate.wait()
-        if request.attempt_id not in self.begun:
-            raise PodiumError(Code.NOT_FOUND, "no such attempt", reason="ATTEMPT_UNKNOWN")
-        known = self.ended.get(request.attempt_id)
-        if known is not None and known != request:
-            raise PodiumError(Code.CONFLICT, "the attempt has ended already", reason="ATTEMPT_ENDED")
-        self.ended[request.attempt_id] = request
-        self.parts.update({content.part_id: content.data for content in request.contents})
-        return pb.EndAttemptResponse(leaf_index=len(self.begun) + len(self.ended))
-
-    async def all_ended(self, count: int, timeout_s: float = 5.0) -> dict[str, pb.EndAttemptRequest]:
-        """Wait until that many attempts have ended."""
-        async with asyncio.timeout(timeout_s):
-            while len(self.ended) < count:
-                await asyncio.sleep(0.005)
-        return self.ended
-
-    async def end_of(self, attempt_id: str, timeout_s: float = 5.0) -> pb.EndAttemptRequest:
-        """Wait for the end of one attempt."""
-        async with asyncio.timeout(timeout_s):
-            while attempt_id not in self.ended:
-                await asyncio.sleep(0.005)
-        return self.ended[attempt_id]
-
-    def _check_seen(self, request: pb.BeginAttemptRequest) -> None:
-        running = {self.begun[attempt_id].step_index for attempt_id in self.begun.keys() - self.ended.keys()}
-        if self.is_strict and running & set(request.seen_steps):
-            raise PodiumError(Code.POLICY_DENIED, "a seen step has not ended", reason="SEEN_STEP_RUNNING")
-
-    def _join(self, request: pb.BeginAttemptRequest) -> bytes:
-        pieces: list[bytes] = []
-        for part in request.body:
-            if part.part_id and (part.inline or part.part_id not in self.parts):
-                raise PodiumError(Code.INVALID_REQUEST, "the run has no such content", param="body")
-            pieces.append(self.parts[part.part_id] if part.part_id else part.inline)
-        body = b"".join(pieces)
-        if request.body_sha256 and hashlib.sha256(body).digest() != request.body_sha256:
-            raise PodiumError(Code.CONFLICT, "the body parts do not join to the body", reason="BODY_MISMATCH")
-        return body
+    async def run(self, run_id: str, *, until: str = "seal", **opening: Any) -> Any:
+        """Make a run of one attempt; return the last answer."""
+        answer = await self.call("gateway", "OpenRun", open_request(run_id, **opening))
+        if until != "open":
+            answer = await self.call("router", "BeginAttempt", begin_request(f"{run_id}.1", run_id))
+        if until in ("end", "seal"):
+            answer = await self.call("router", "EndAttempt", end_request(f"{run_id}.1", run_id))
+        if until == "seal":
+            answer = await self.call("gateway", "Seal", seal_request(run_id))
+        return answer
 
 
-def audit_server(tls: TlsFiles, audit: FakeAudit, listen: str = "127.0.0.1:0") -> GrpcServer:
-    """Return a server for `audit`; start it to get its port."""
-    server = GrpcServer(listen=listen, tls=tls, permissions=PERMISSIONS)
-    audit_service_pb2_grpc.add_AuditServiceServicer_to_server(audit, server.server)
-    return server
+@asynccontextmanager
+async def running_audit(
+    home: Path, tls_dir: Path, *, tracer: Tracer | None = None, callers: Iterable[str] = (), **changes: Any
+) -> AsyncIterator[RunningAudit]:
+    """Serve until the block ends."""
+    settings = settings_for(home, tls_dir, **changes)
+    telemetry = Telemetry(tracer or NoOpTracerProvider().get_tracer("t"), NoOpMeterProvider().get_meter("t"))
+    async with AsyncExitStack() as stack:
+        audit = await open_audit(settings, telemetry)
+        stack.push_async_callback(audit.close)
+        server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
+        audit_service_pb2_grpc.add_AuditServiceServicer_to_server(audit.servicer, server.server)
+        port = await server.start()
+        stack.push_async_callback(server.stop, 0)
+        runner = web.AppRunner(audit.http.application(), access_log=None)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        stubs = {}
+        for service in ("gateway", "router", "conductor", "cli", *callers):
+            channel = open_channel(f"127.0.0.1:{port}", "audit", tls_of(tls_dir, service))
+            stack.push_async_callback(channel.close)
+            stubs[service] = audit_service_pb2_grpc.AuditServiceStub(channel)
+        tokens = json.loads((home / "tokens.json").read_text())
+        yield RunningAudit(audit, home, f"http://127.0.0.1:{runner.addresses[0][1]}", stubs, tokens, session)
+
+
+def open_request(run_id: str, **changes: Any) -> pb.OpenRunRequest:
+    """Return the opening of a chat run with a one-step plan of `w1`."""
+    values: dict[str, Any] = {
+        "event_id": f"{run_id}.open",
+        "run_id": run_id,
+        "kind": plan_pb2.RUN_KIND_CHAT,
+        "tenant_id": "acme",
+        "principal_id": "key1",
+        "requested_model": "podium",
+        "verdicts": [plan_pb2.Verdict(worker_id="w1", allowed=True, rule_id="default.allow")],
+        "caps": plan_pb2.Caps(max_attempts_per_step=100),
+        "plan": pb.PlanRecord(
+            plan=plan_pb2.Plan(steps=[plan_pb2.Step(worker_id="w1")], source=plan_pb2.PLAN_SOURCE_NAMED)
+        ),
+        "contents": [
+            pb.Content(part_id="question", name="question", media_type="text/plain", data=b"What is 2+2?")
+        ],
+        "lease_ms": 30_000,
+    }
+    return pb.OpenRunRequest(**{**values, **changes})
+
+
+def begin_request(attempt_id: str, run_id: str, **changes: Any) -> pb.BeginAttemptRequest:
+    """Return the request for a permit of step 0."""
+    values: dict[str, Any] = {
+        "attempt_id": attempt_id,
+        "run_id": run_id,
+        "kind": plan_pb2.ATTEMPT_KIND_STEP,
+        "worker_id": "w1",
+        "provider": "openai-compatible",
+        "provider_model": "model",
+        "endpoint_host": "provider.example",
+        "body": [pb.BodyPart(inline=b'{"q":"'), pb.BodyPart(part_id="question"), pb.BodyPart(inline=b'"}')],
+        "max_cost_usd_micros": 100,
+        "dispatch_id": "dispatch-1",
+    }
+    return pb.BeginAttemptRequest(**{**values, **changes})
+
+
+def end_request(attempt_id: str, run_id: str, **changes: Any) -> pb.EndAttemptRequest:
+    """Return a good end."""
+    values: dict[str, Any] = {
+        "event_id": f"{attempt_id}.end",
+        "attempt_id": attempt_id,
+        "run_id": run_id,
+        "outcome": plan_pb2.ATTEMPT_OUTCOME_COMPLETED,
+        "usage": plan_pb2.Usage(input_tokens=10, output_tokens=20, source=plan_pb2.USAGE_SOURCE_PROVIDER),
+        "cost_usd_micros": 40,
+        "dispatched": True,
+        "contents": [
+            pb.Content(part_id=f"{attempt_id}/output", name="output", media_type="text/plain", data=b"Four.")
+        ],
+    }
+    return pb.EndAttemptRequest(**{**values, **changes})
+
+
+def seal_request(run_id: str, **changes: Any) -> pb.SealRequest:
+    """Return the seal of an answered run."""
+    values: dict[str, Any] = {
+        "event_id": f"{run_id}.seal",
+        "run_id": run_id,
+        "outcome": plan_pb2.RUN_OUTCOME_ANSWERED,
+    }
+    return pb.SealRequest(**{**values, **changes})
+

@@ -26,7 +26,7 @@ from podium_audit.run_state import PARTS_PER_LEAF, RunState
 from podium_audit.tiles import load_tail
 from podium_core.domain.record import canonical
 
-_SEALED_KEPT = 256
+_SEALED_KEPT = 64
 
 
 class LogState:

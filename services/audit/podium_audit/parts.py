@@ -7,8 +7,8 @@ from podium_audit.ports import ContentRow, LogReader, StoreError
 from podium_audit.run_state import RunState
 from podium_core.domain.errors import Code, PodiumError
 
-_CACHE_BYTES = 8 << 20
-_LARGEST_CACHED = 1 << 20
+_CACHE_BYTES = 4 << 20
+_LARGEST_CACHED = 1 << 19
 
 
 class PartReader:

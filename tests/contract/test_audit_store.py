@@ -1,0 +1,245 @@
+"""What the log needs from any store, held against the fake and against SQLite."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.fakes.audit_store import FakeLogStore
+
+from podium_audit.ports import (
+    Batch,
+    CheckpointRow,
+    ContentRow,
+    EventRow,
+    LeafRow,
+    LogStore,
+    RunRow,
+    SealRow,
+    StoreError,
+    TileRow,
+)
+from podium_audit.stores.sqlite import SqliteStore
+from podium_audit.stores.sqlite_reader import SqliteReader
+
+
+@pytest.fixture(params=["fake", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LogStore]:
+    made: LogStore = (
+        FakeLogStore() if request.param == "fake" else SqliteStore(tmp_path / "log.db", busy_s=0.1)
+    )
+    made.open()
+    yield made
+    made.close()
+
+
+def run_row(number: int, tenant: str = "acme", principal: str = "key1", budget: int | None = None) -> RunRow:
+    return RunRow(
+        number, f"run_{number}", tenant, principal, "chat", "podium", number * 2, budget, 1_000 + number
+    )
+
+
+def leaf(index: int, run_no: int | None = None) -> LeafRow:
+    return LeafRow(index, run_no, b"leaf %d" % index)
+
+
+def event(event_id: str, first: int, count: int = 1) -> EventRow:
+    return EventRow(event_id, event_id.encode().ljust(32, b"."), first, count)
+
+
+def one_run(number: int = 1, first: int = 0) -> Batch:
+    return Batch(
+        runs=[run_row(number)],
+        leaves=[leaf(first, number), leaf(first + 1, number)],
+        events=[event(f"evt_{number}", first, 2)],
+        contents=[ContentRow(first * 256, b"sealed bytes")],
+        tiles=[TileRow(0, 0, b"t" * 32 * (first + 2))],
+        leaf_counts=[("acme", first + 2)],
+        settled=[("acme", "2026-11", 70 + first)],
+        checkpoint=CheckpointRow(first + 2, f"note {first + 2}"),
+    )
+
+
+def test_an_empty_log_knows_nothing(store: LogStore) -> None:
+    assert store.checkpoint() is None
+    assert store.checkpoint_over(0) is None
+    assert store.tile(0, 0) == b""
+    assert store.run("run_1") is None
+    assert store.events(["evt"]) == {}
+    assert store.known_runs(["run_1"]) == set()
+    assert store.content(0) is None
+    assert store.open_runs() == []
+    assert (store.last_key_no(), store.next_run_no()) == (0, 1)
+    assert (store.leaf_counts(), store.settled()) == ({}, {})
+
+
+def test_a_batch_can_be_read_back_whole(store: LogStore) -> None:
+    store.commit(one_run())
+    assert store.run("run_1") == (run_row(1), None)
+    assert store.open_runs() == [run_row(1)]
+    assert store.leaves_of(1) == [(0, b"leaf 0"), (1, b"leaf 1")]
+    assert store.leaves_of(1, below=1) == [(0, b"leaf 0")]
+    assert store.events(["evt_1", "other"]) == {"evt_1": event("evt_1", 0, 2)}
+    assert store.known_runs(["run_1", "run_2"]) == {"run_1"}
+    assert store.content(0) == b"sealed bytes"
+    assert store.tile(0, 0) == b"t" * 64
+    assert store.checkpoint() == CheckpointRow(2, "note 2")
+    assert store.leaf_counts() == {"acme": 2}
+    assert store.settled() == {("acme", "2026-11"): 70}
+    assert (store.last_key_no(), store.next_run_no()) == (2, 2)
+
+
+def test_later_batches_replace_counts_sums_and_unfinished_tiles(store: LogStore) -> None:
+    store.commit(one_run())
+    store.commit(one_run(2, 2))
+    assert store.tile(0, 0) == b"t" * 128
+    assert store.leaf_counts() == {"acme": 4}
+    assert store.settled() == {("acme", "2026-11"): 72}
+    assert store.checkpoint() == CheckpointRow(4, "note 4")
+
+
+def test_the_oldest_checkpoint_that_covers_a_leaf_is_found(store: LogStore) -> None:
+    store.commit(one_run())
+    store.commit(one_run(2, 2))
+    assert [store.checkpoint_over(index) for index in range(5)] == [
+        *[CheckpointRow(2, "note 2")] * 2,
+        *[CheckpointRow(4, "note 4")] * 2,
+        None,
+    ]
+
+
+def test_a_sealed_run_is_open_no_more(store: LogStore) -> None:
+    store.commit(one_run())
+    seal = SealRow(1, 5_000, "answered", 40, 2)
+    store.commit(Batch(leaves=[leaf(2, 1)], events=[event("seal", 2)], seals=[seal]))
+    assert store.run("run_1") == (run_row(1), seal)
+    assert store.open_runs() == []
+
+
+def test_leaves_without_a_run_belong_to_nobody(store: LogStore) -> None:
+    store.commit(one_run())
+    store.commit(Batch(leaves=[leaf(2)], events=[event("note", 2)]))
+    assert [index for index, _ in store.leaves_of(1)] == [0, 1]
+
+
+def test_runs_are_listed_newest_first_by_owner(store: LogStore) -> None:
+    rows = [run_row(1), run_row(2, principal="key2"), run_row(3, budget=0), run_row(4, tenant="other")]
+    store.commit(Batch(runs=rows, leaves=[leaf(0, 1)], events=[event("evt", 0)]))
+    assert [row.run_no for row, _ in store.runs_of("acme", None, before_no=None, limit=9)] == [3, 2, 1]
+    assert [row.run_no for row, _ in store.runs_of("acme", "key1", before_no=None, limit=1)] == [3]
+    assert [row.run_no for row, _ in store.runs_of("acme", "key1", before_no=3, limit=9)] == [1]
+    assert (store.count_runs("acme", None), store.count_runs("acme", "key2")) == (3, 1)
+    found = store.run("run_3")
+    assert found is not None
+    assert found[0].tenant_budget_usd_micros == 0
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: Batch(leaves=[leaf(1, 1)], events=[event("new", 1)]),
+        lambda: Batch(leaves=[leaf(2, 1)], events=[event("evt_1", 2)]),
+    ],
+    ids=["a leaf that is there", "an event that is there"],
+)
+def test_a_batch_that_cannot_be_taken_changes_nothing(store: LogStore, bad: Callable[[], Batch]) -> None:
+    store.commit(one_run())
+    batch = bad()
+    batch.runs = [run_row(2)]
+    with pytest.raises(StoreError):
+        store.commit(batch)
+    assert store.run("run_2") is None
+    assert store.events(["new"]) == {}
+    assert len(store.leaves_of(1)) == 2
+    store.commit(one_run(2, 2))
+    assert store.checkpoint() == CheckpointRow(4, "note 4")
+
+
+def test_many_rows_of_every_number_arrive(store: LogStore) -> None:
+    at = 0
+    for number, count in enumerate((1, 7, 8, 33, 129, 300), 1):
+        leaves = [leaf(at + place, None) for place in range(count)]
+        events = [event(f"evt_{at + place}", at + place) for place in range(count)]
+        store.commit(Batch(runs=[run_row(number)], leaves=leaves, events=events))
+        at += count
+    ids = [f"evt_{index}" for index in range(at)]
+    assert sorted(store.events(ids)) == sorted(ids)
+    assert len(store.known_runs([f"run_{number}" for number in range(1, 7)])) == 6
+
+
+def test_a_probe_leaves_no_trace(store: LogStore) -> None:
+    store.commit(one_run())
+    store.probe()
+    assert store.checkpoint() == CheckpointRow(2, "note 2")
+
+
+class TestSqliteAlone:
+    """What only a file can promise."""
+
+    def test_what_was_committed_is_there_after_opening_again(self, tmp_path: Path) -> None:
+        store = SqliteStore(tmp_path / "log.db", busy_s=0.1)
+        store.open()
+        store.commit(one_run())
+        store.close()
+        store.open()
+        assert store.leaves_of(1) == [(0, b"leaf 0"), (1, b"leaf 1")]
+        store.close()
+
+    def test_a_second_process_is_refused(self, tmp_path: Path) -> None:
+        first, second = (SqliteStore(tmp_path / "log.db", busy_s=0.1) for _ in range(2))
+        first.open()
+        with pytest.raises(StoreError, match="another process"):
+            second.open()
+        first.close()
+        second.open()
+        second.close()
+
+    def test_a_database_of_another_version_is_refused(self, tmp_path: Path) -> None:
+        import sqlite3
+
+        with sqlite3.connect(tmp_path / "log.db") as database:
+            database.execute("PRAGMA user_version = 99")
+        database.close()
+        store = SqliteStore(tmp_path / "log.db", busy_s=0.1)
+        with pytest.raises(StoreError, match="version 99"):
+            store.open()
+        store.close()
+
+    @pytest.mark.parametrize("statement", ["UPDATE leaves SET data = x''", "DELETE FROM leaves"])
+    def test_leaves_cannot_be_changed_by_plain_sql(self, tmp_path: Path, statement: str) -> None:
+        import sqlite3
+
+        store = SqliteStore(tmp_path / "log.db", busy_s=0.1)
+        store.open()
+        store.commit(one_run())
+        database = sqlite3.connect(tmp_path / "log.db")
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            database.execute(statement)
+        database.close()
+        store.close()
+
+    def test_a_reader_sees_commits_and_cannot_write(self, tmp_path: Path) -> None:
+        store = SqliteStore(tmp_path / "log.db", busy_s=0.1)
+        store.open()
+        reader = SqliteReader(tmp_path / "log.db")
+        assert reader.checkpoint() is None
+        store.commit(one_run())
+        assert reader.checkpoint() == CheckpointRow(2, "note 2")
+        assert reader.run("run_1") == (run_row(1), None)
+        with pytest.raises(StoreError):
+            reader._all("DELETE FROM contents")
+        reader.close()
+        store.close()
+
+    def test_a_lock_held_by_another_is_an_error_and_then_passes(self, tmp_path: Path) -> None:
+        import sqlite3
+
+        store = SqliteStore(tmp_path / "log.db", busy_s=0.05)
+        store.open()
+        intruder = sqlite3.connect(tmp_path / "log.db", isolation_level=None)
+        intruder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked"):
+            store.commit(one_run())
+        intruder.execute("ROLLBACK")
+        intruder.close()
+        store.commit(one_run())
+        store.close()

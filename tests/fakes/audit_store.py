@@ -1,0 +1,202 @@
+"""The audit side's ports in memory: log store, run keys, signer, metrics."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from podium_audit.ports import (
+    Batch,
+    CheckpointRow,
+    EventRow,
+    LeafRow,
+    RunRow,
+    SealRow,
+    StoreError,
+)
+
+
+@dataclass(slots=True)
+class FakeLogStore:
+    """Keeps what was committed. `failures` makes that many commits (or probes) fail."""
+
+    runs: dict[str, RunRow] = field(default_factory=dict)
+    seals: dict[int, SealRow] = field(default_factory=dict)
+    leaves: list[LeafRow] = field(default_factory=list)
+    events_: dict[str, EventRow] = field(default_factory=dict)
+    contents: dict[int, bytes] = field(default_factory=dict)
+    tiles: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    checkpoints: list[CheckpointRow] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    money: dict[tuple[str, str], int] = field(default_factory=dict)
+    failures: int = 0
+    commits: int = 0
+
+    def open(self) -> None:
+        """Nothing to connect to."""
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def commit(self, batch: Batch) -> None:
+        """Take the batch over whole, or fail and take nothing."""
+        self.probe()
+        if batch.leaves and batch.leaves[0].leaf_index != len(self.leaves):
+            raise StoreError("these leaves do not follow the stored ones")
+        if any(row.event_id in self.events_ for row in batch.events):
+            raise StoreError("an event is stored already")
+        self.commits += 1
+        self.runs.update((row.run_id, row) for row in batch.runs)
+        self.leaves.extend(batch.leaves)
+        self.events_.update((row.event_id, row) for row in batch.events)
+        self.contents.update(batch.contents)
+        self.seals.update((row.run_no, row) for row in batch.seals)
+        self.tiles.update(((row.level, row.tile_index), row.hashes) for row in batch.tiles)
+        self.counts.update(batch.leaf_counts)
+        self.money.update(((tenant, month), amount) for tenant, month, amount in batch.settled)
+        if batch.checkpoint is not None:
+            self.checkpoints.append(batch.checkpoint)
+
+    def probe(self) -> None:
+        """Fail while failures are left."""
+        if self.failures:
+            self.failures -= 1
+            raise StoreError("no room left, as the test wanted")
+
+    def checkpoint(self) -> CheckpointRow | None:
+        """Return the newest checkpoint."""
+        return self.checkpoints[-1] if self.checkpoints else None
+
+    def checkpoint_over(self, index: int) -> CheckpointRow | None:
+        """Return the oldest checkpoint over a leaf."""
+        return next((row for row in self.checkpoints if row.size > index), None)
+
+    def tile(self, level: int, index: int) -> bytes:
+        """Return a tile's hashes."""
+        return self.tiles.get((level, index), b"")
+
+    def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:
+        """Return a run with its end."""
+        row = self.runs.get(run_id)
+        return (row, self.seals.get(row.run_no)) if row is not None else None
+
+    def runs_of(
+        self, tenant_id: str, principal_id: str | None, *, before_no: int | None, limit: int
+    ) -> list[tuple[RunRow, SealRow | None]]:
+        """Return runs, newest first."""
+        rows = [
+            row for row in self._owned(tenant_id, principal_id) if before_no is None or row.run_no < before_no
+        ]
+        newest = sorted(rows, key=lambda row: -row.run_no)[:limit]
+        return [(row, self.seals.get(row.run_no)) for row in newest]
+
+    def count_runs(self, tenant_id: str, principal_id: str | None) -> int:
+        """Count runs."""
+        return len(self._owned(tenant_id, principal_id))
+
+    def leaves_of(self, run_no: int, *, below: int | None = None) -> list[tuple[int, bytes]]:
+        """Return a run's leaves."""
+        return [
+            (row.leaf_index, row.data)
+            for row in self.leaves
+            if row.run_no == run_no and (below is None or row.leaf_index < below)
+        ]
+
+    def content(self, content_no: int) -> bytes | None:
+        """Return sealed content."""
+        return self.contents.get(content_no)
+
+    def events(self, event_ids: Sequence[str]) -> dict[str, EventRow]:
+        """Return known events."""
+        return {event_id: self.events_[event_id] for event_id in event_ids if event_id in self.events_}
+
+    def known_runs(self, run_ids: Sequence[str]) -> set[str]:
+        """Return which runs exist."""
+        return {run_id for run_id in run_ids if run_id in self.runs}
+
+    def open_runs(self) -> list[RunRow]:
+        """Return runs without an end."""
+        return [row for row in self.runs.values() if row.run_no not in self.seals]
+
+    def last_key_no(self) -> int:
+        """Return the highest key number in use."""
+        return max((row.key_no for row in self.runs.values()), default=0)
+
+    def next_run_no(self) -> int:
+        """Return the next run's number."""
+        return max((row.run_no for row in self.runs.values()), default=0) + 1
+
+    def leaf_counts(self) -> dict[str, int]:
+        """Return leaves per tenant."""
+        return dict(self.counts)
+
+    def settled(self) -> dict[tuple[str, str], int]:
+        """Return money per tenant and month."""
+        return dict(self.money)
+
+    def _owned(self, tenant_id: str, principal_id: str | None) -> list[RunRow]:
+        return [
+            row
+            for row in self.runs.values()
+            if row.tenant_id == tenant_id and principal_id in (None, row.principal_id)
+        ]
+
+
+@dataclass(slots=True)
+class FakeRunKeys:
+    """Predictable keys."""
+
+    keys: dict[int, bytes] = field(default_factory=dict)
+
+    def open(self, last_used: int) -> None:
+        """Nothing to connect to."""
+
+    def take(self) -> tuple[int, bytes]:
+        """Return the next key."""
+        key_no = len(self.keys) + 1
+        self.keys[key_no] = key_no.to_bytes(32)
+        return key_no, self.keys[key_no]
+
+    def get(self, key_no: int) -> bytes | None:
+        """Return a key that is not erased."""
+        return self.keys.get(key_no) or None
+
+    def erase(self, key_no: int) -> None:
+        """Erase a key; its number stays used."""
+        self.keys[key_no] = b""
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class FakeSigner:
+    """Signs with a key that every test knows."""
+
+    def __init__(self, seed: bytes = bytes(32)) -> None:
+        self._key = Ed25519PrivateKey.from_private_bytes(seed)
+
+    @property
+    def public_key(self) -> bytes:
+        """The public key's 32 bytes."""
+        return self._key.public_key().public_bytes_raw()
+
+    def sign(self, data: bytes) -> bytes:
+        """Return the signature."""
+        return self._key.sign(data)
+
+
+@dataclass(slots=True)
+class FakeMetrics:
+    """Counts what it hears."""
+
+    leaves: list[int] = field(default_factory=list)
+    refusals: int = 0
+
+    def committed(self, *, leaves: int, seconds: float) -> None:
+        """Keep the size of each commit."""
+        assert seconds >= 0
+        self.leaves.append(leaves)
+
+    def refused(self) -> None:
+        """Count."""
+        self.refusals += 1
