@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -46,28 +48,40 @@ class House:
             return response.status, json.loads(text) if text.startswith("{") else text
 
 
+def _tenants_file(directory: Path) -> tuple[str, Path]:
+    """Return a client's key and the file that knows it."""
+    token, digest = new_key("k1")
+    path = directory / "tenants.yaml"
+    keys = f"[{{id: k1, sha256: {digest}, roles: [client]}}]"
+    path.write_text(f"tenants:\n  - id: acme\n    keys: {keys}\n")
+    return token, path
+
+
+def _settings(services: Services, tenants_file: Path, **changes: Any) -> dict[str, Any]:
+    tls = tls_of(services.tls_dir, "gateway")
+    return {
+        "tls_cert_file": tls.cert_file,
+        "tls_key_file": tls.key_file,
+        "tls_ca_file": tls.ca_file,
+        "tenants_file": tenants_file,
+        "listen": "127.0.0.1:0",
+        "conductor_address": f"127.0.0.1:{services.ports['conductor']}",
+        "router_address": f"127.0.0.1:{services.ports['router']}",
+        "audit_address": f"127.0.0.1:{services.ports['audit']}",
+        "audit_wait_s": 1.0,
+        "seal_wait_s": 2.0,
+        "pool_refresh_s": 60.0,
+        **changes,
+    }
+
+
 @asynccontextmanager
 async def _house(
     tls_dir: Path, tmp_path: Path, scripted: dict[str, Any] | None = None, **changes: Any
 ) -> AsyncGenerator[House, None]:
-    token, digest = new_key("k1")
-    tenants_file = tmp_path / "tenants.yaml"
-    tenants_file.write_text(
-        f"tenants:\n  - id: acme\n    keys: [{{id: k1, sha256: {digest}, roles: [client]}}]\n"
-    )
+    token, tenants_file = _tenants_file(tmp_path)
     async with running_services(tls_dir, **(scripted or {})) as services:
-        tls = tls_of(tls_dir, "gateway")
-        settings = GatewaySettings(
-            tls_cert_file=tls.cert_file,
-            tls_key_file=tls.key_file,
-            tls_ca_file=tls.ca_file,
-            tenants_file=tenants_file,
-            listen="127.0.0.1:0",
-            conductor_address=f"127.0.0.1:{services.ports['conductor']}",
-            router_address=f"127.0.0.1:{services.ports['router']}",
-            audit_address=f"127.0.0.1:{services.ports['audit']}",
-            **{"audit_wait_s": 1.0, "seal_wait_s": 2.0, "pool_refresh_s": 60.0, **changes},
-        )
+        settings = GatewaySettings.model_validate(_settings(services, tenants_file, **changes))
         clock = SystemClock()
         telemetry = configure_telemetry("gateway", settings)
         async with running_gateway(settings, telemetry, clock, RandomIds(clock)) as gateway:
@@ -270,3 +284,40 @@ async def test_draining_lets_runs_finish_and_then_stops_the_rest(tls_dir: Path, 
         assert house.services.audit.only_seal.outcome == plan_pb2.RUN_OUTCOME_CANCELLED
         status, answer = await asking
     assert (status, answer["error"]["code"]) == (503, "shutting_down")
+
+
+async def test_the_process_drains_on_sigterm(tls_dir: Path, tmp_path: Path) -> None:
+    token, tenants_file = _tenants_file(tmp_path)
+    async with running_services(tls_dir) as services:
+        services.router.gate = asyncio.Event()
+        given = _settings(services, tenants_file, first_byte_s=0.05)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "podium_gateway",
+            env={
+                **os.environ,
+                **{f"PODIUM_GATEWAY_{name.upper()}": str(value) for name, value in given.items()},
+            },
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        async with asyncio.timeout(20):
+            listening = json.loads(await process.stderr.readline())
+            url = f"http://127.0.0.1:{listening['port']}"
+            async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session:
+                await _until(lambda: services.router.list_calls)
+                body = {**ASKED, "model": "worker/alpha", "stream": True}
+                async with session.post("/v1/chat/completions", json=body) as response:
+                    assert response.status == 200
+                    process.terminate()
+                    await process.stderr.readline()
+                    async with session.get("/readyz") as ready:
+                        assert (ready.status, (await ready.json())["status"]) == (503, "draining")
+                    services.router.gate.set()
+                    assert (await response.text()).endswith("data: [DONE]\n\n")
+            assert await process.wait() == 0
+            rest = await process.stderr.read()
+        assert services.audit.only_seal.outcome == plan_pb2.RUN_OUTCOME_ANSWERED
+        assert token.split("_", 2)[2].encode() not in rest
+        assert b"Traceback" not in rest

@@ -36,8 +36,8 @@ class GatewaySettings(ServiceSettings):
     """Seconds a client may take to send its body."""
     max_concurrent_runs: Annotated[int, Field(ge=1, le=100_000)] = 512
     """Runs at a time; more get 429."""
-    max_concurrent_bytes: Annotated[int, Field(ge=48 * _MIB)] = 256 * _MIB
-    """Request bytes of all runs at a time; more get 429. A run needs about four times its body in memory."""
+    max_concurrent_bytes: Annotated[int, Field(ge=48 * _MIB)] = 128 * _MIB
+    """Request bytes of all runs at a time; more get 429. A large one takes up to eight times its size."""
     first_byte_s: Annotated[float, Field(gt=0, le=60)] = 0.8
     """Seconds until a stream that has nothing to say sends its headers and a comment."""
     keep_alive_s: Annotated[float, Field(gt=0, le=60)] = 10.0
