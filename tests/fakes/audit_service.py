@@ -189,4 +189,3 @@ def seal_request(run_id: str, **changes: Any) -> pb.SealRequest:
         "outcome": plan_pb2.RUN_OUTCOME_ANSWERED,
     }
     return pb.SealRequest(**{**values, **changes})
-

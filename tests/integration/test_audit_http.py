@@ -208,7 +208,7 @@ async def test_erased_content_is_shown_as_erased_and_proofs_still_hold(tmp_path:
     async with running_audit(tmp_path, tls_dir) as audit:
         await audit.run("run_1")
     async with running_audit(tmp_path, tls_dir) as audit:
-        audit.audit._run_keys.erase(1)
+        audit.audit.files.run_keys.erase(1)
         _, page = await audit.get("/v1/runs/run_1")
         assert all(part["erased"] and "text" not in part for part in page["contents"])
         _, data = await audit.get("/v1/runs/run_1/export")
@@ -233,6 +233,6 @@ async def test_a_changed_tenants_file_is_taken_up(tmp_path: Path, tls_dir: Path)
         tenants = json.loads(file.read_text())
         tenants["tenants"][0]["keys"] = tenants["tenants"][0]["keys"][1:]
         file.write_text(json.dumps(tenants))
-        audit.audit._tenants.refresh()
+        audit.audit.tenants.refresh()
         assert (await audit.get("/v1/runs", "key1"))[0] == 401
         assert (await audit.get("/v1/runs", "key2"))[0] == 200

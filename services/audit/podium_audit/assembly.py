@@ -4,7 +4,9 @@ Apart from `__main__`, so that tests can have a whole service without a process.
 """
 
 from collections.abc import Coroutine
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from podium_audit import keys
@@ -44,16 +46,15 @@ class Audit:
     reaper: Reaper
     guard: HeadGuard
     log: Log
-    _tenants: Watched[Tenants]
+    files: "Files"
+    tenants: Watched[Tenants]
     _sealer: Sealer
     _readers: Readers
-    _store: SqliteStore
-    _run_keys: SqliteRunKeys
     _drain_s: float
 
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         """Return what must run beside the servers."""
-        return [self.reaper.run(), self.guard.keep(self.log), self._tenants.watch()]
+        return [self.reaper.run(), self.guard.keep(self.log), self.tenants.watch()]
 
     async def close(self) -> None:
         """Commit what waits, write the last checkpoint and let go of the files."""
@@ -61,8 +62,7 @@ class Audit:
         await self.commit.stop()
         self.guard.write(self.log.newest_note)
         self._readers.close()
-        self._run_keys.close()
-        self._store.close()
+        self.files.close()
 
 
 async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock | None = None) -> Audit:
@@ -73,16 +73,12 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     """
     clock = clock or SystemClock()
     ids = RandomIds(clock)
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    log_file, run_keys_file = settings.data_dir / LOG_FILE, settings.data_dir / RUN_KEYS_FILE
-    keys.init_keys(settings.keys, log_exists=log_file.exists())
-    signer = CheckpointSigner(settings.origin, keys.FileSigner(settings.keys / keys.SIGNING_KEY_FILE))
-    wrapper = keys.FileKeyWrapper(settings.keys / keys.ENCRYPTION_KEY_FILE)
-    guard = HeadGuard(settings.keys, signer, interval_s=settings.checkpoint_interval_s)
-    store = SqliteStore(log_file, busy_s=settings.commit_wait_s)
-    run_keys = SqliteRunKeys(run_keys_file, wrapper)
+    tenants = Watched(settings.tenants_file, load_tenants, interval_s=settings.tenants_poll_s)
+    files = _files(settings)
     leases = Leases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
-    log = Log(store, run_keys, signer, leases, clock, max_content_bytes=settings.max_content_bytes)
+    log = Log(
+        files.store, files.run_keys, files.signer, leases, clock, max_content_bytes=settings.max_content_bytes
+    )
     commit = GroupCommit(
         log,
         clock,
@@ -91,26 +87,9 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         batch_limit=settings.batch_limit,
         commit_wait_s=settings.commit_wait_s,
     )
-    tenants = Watched(settings.tenants_file, load_tenants, interval_s=settings.tenants_poll_s)
-    try:
-        store.open()
-        guard.check(store)
-        run_keys.open(store.last_key_no())
-        await commit.start()
-    except StoreError as error:
-        message = f"the log cannot be used: {error}"
-        raise PodiumError(Code.INVALID_REQUEST, message, reason="LOG_UNUSABLE") from None
-
-    def open_view() -> View:
-        reader, key_reader = SqliteReader(log_file), SqliteKeyReader(run_keys_file, wrapper)
-
-        def close() -> None:
-            reader.close()
-            key_reader.close()
-
-        return View(reader, key_reader, close)
-
-    readers = Readers(open_view)
+    guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
+    await _start(files, guard, commit)
+    readers = Readers(files.view)
     sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
     servicer = AuditServicer(
         commit,
@@ -120,19 +99,63 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         max_content_bytes=settings.max_content_bytes,
         max_buffered_bytes=settings.max_buffered_bytes,
     )
-    http = AuditHttp(commit, readers, signer, lambda: tenants.current, clock, ids)
+    http = AuditHttp(commit, readers, files.signer, lambda: tenants.current, clock, ids)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
-        commit,
-        servicer,
-        http,
-        reaper,
-        guard,
-        log,
-        tenants,
-        sealer,
-        readers,
-        store,
-        run_keys,
-        settings.drain_s,
+        commit, servicer, http, reaper, guard, log, files, tenants, sealer, readers, settings.drain_s
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The stores, and the keys they need."""
+
+    store: SqliteStore
+    run_keys: SqliteRunKeys
+    signer: CheckpointSigner
+    wrapper: keys.FileKeyWrapper
+    data_dir: Path
+
+    def view(self) -> View:
+        """Open a view for one reading thread."""
+        reader = SqliteReader(self.data_dir / LOG_FILE)
+        key_reader = SqliteKeyReader(self.data_dir / RUN_KEYS_FILE, self.wrapper)
+
+        def close() -> None:
+            reader.close()
+            key_reader.close()
+
+        return View(reader, key_reader, close)
+
+    def close(self) -> None:
+        """Let go of them."""
+        self.run_keys.close()
+        self.store.close()
+
+
+def _files(settings: AuditSettings) -> Files:
+    data_dir, keys_dir = settings.data_dir, settings.keys
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    keys.init_keys(keys_dir, log_exists=(data_dir / LOG_FILE).exists())
+    wrapper = keys.FileKeyWrapper(keys_dir / keys.ENCRYPTION_KEY_FILE)
+    return Files(
+        SqliteStore(data_dir / LOG_FILE, busy_s=settings.commit_wait_s),
+        SqliteRunKeys(data_dir / RUN_KEYS_FILE, wrapper),
+        CheckpointSigner(settings.origin, keys.FileSigner(keys_dir / keys.SIGNING_KEY_FILE)),
+        wrapper,
+        data_dir,
+    )
+
+
+async def _start(files: Files, guard: HeadGuard, commit: GroupCommit) -> None:
+    with ExitStack() as undo:
+        undo.callback(files.close)
+        try:
+            files.store.open()
+            guard.check(files.store)
+            files.run_keys.open(files.store.last_key_no())
+            await commit.start()
+        except StoreError as error:
+            message = f"the log cannot be used: {error}"
+            raise PodiumError(Code.INVALID_REQUEST, message, reason="LOG_UNUSABLE") from None
+        undo.pop_all()

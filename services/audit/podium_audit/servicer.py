@@ -83,20 +83,11 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         self, request_iterator: AsyncIterator[pb.PutContentRequest], context: _Context
     ) -> pb.PutContentResponse:
         """Take one content part in, in chunks, and record it."""
-        caller = caller_of(context)
-        header = await self._header(request_iterator)
-        reserved = header.size_bytes
-        if self._buffered_bytes + reserved > self._max_buffered_bytes:
-            raise unavailable()
-        self._buffered_bytes += reserved
         try:
-            data = await _collect(request_iterator, header.size_bytes)
-            with self._spans.record("content", header.run_id) as span:
-                applied = await self._commit.submit(wire.put_content(header, data, caller))
-                span.committed(applied)
-        finally:
-            self._buffered_bytes -= reserved
-        return pb.PutContentResponse(leaf_index=applied.leaf_indices[0])
+            return await self._put_content(request_iterator, caller_of(context))
+        except PodiumError:
+            await _drain(request_iterator, self._max_content_bytes)
+            raise
 
     async def BeginAttempt(  # noqa: N802
         self,
@@ -141,6 +132,23 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         lost = self._leases.renew(request.run_ids, request.lease_ms)
         return pb.RenewLeaseResponse(lost_run_ids=lost)
 
+    async def _put_content(
+        self, requests: AsyncIterator[pb.PutContentRequest], caller: str
+    ) -> pb.PutContentResponse:
+        header = await self._header(requests)
+        size = header.size_bytes
+        if self._buffered_bytes + size > self._max_buffered_bytes:
+            raise unavailable()
+        self._buffered_bytes += size
+        try:
+            data = await _collect(requests, size)
+            with self._spans.record("content", header.run_id) as span:
+                applied = await self._commit.submit(wire.put_content(header, data, caller))
+                span.committed(applied)
+        finally:
+            self._buffered_bytes -= size
+        return pb.PutContentResponse(leaf_index=applied.leaf_indices[0])
+
     async def _header(self, requests: AsyncIterator[pb.PutContentRequest]) -> pb.PutContentHeader:
         async for request in requests:
             header = request.header
@@ -174,3 +182,11 @@ async def _collect(requests: AsyncIterator[pb.PutContentRequest], size: int) -> 
             param="size_bytes",
         )
     return b"".join(chunks)
+
+
+async def _drain(requests: AsyncIterator[pb.PutContentRequest], limit: int) -> None:
+    """Read the rest of a refused stream: a caller that is cut off while it sends never hears why."""
+    async for request in requests:
+        limit -= len(request.chunk)
+        if limit < 0:
+            return
