@@ -138,7 +138,7 @@ class _WorkerSection(Section):
     price: _PriceSection | None = None
     limits: _LimitsSection = _LimitsSection()
     modalities: Annotated[tuple[Literal["text", "image"], ...], Field(min_length=1)] = ("text",)
-    features: ListOf[Literal["tools", "json_schema", "logprobs"]] = ()
+    features: ListOf[Literal["tools", "json_schema", "logprobs", "max_completion_tokens"]] = ()
     card: _CardSection = _CardSection()
 
 

@@ -65,14 +65,39 @@ def judge(pool: Pool, demands: Demands) -> tuple[Verdict, ...]:
 
 
 def eligible_workers(pool: Pool, verdicts: tuple[Verdict, ...]) -> tuple[Worker, ...]:
-    """Return the allowed workers, or raise PodiumError (POLICY_DENIED) that names every deciding rule."""
+    """Return the allowed workers.
+
+    Raises PodiumError that names every deciding rule: INVALID_REQUEST when the question is too long for all
+    that are left, UNAVAILABLE when they are only down, else POLICY_DENIED. Workers outside the tenant's
+    pool are counted, not named.
+    """
     allowed = tuple(pool.by_id[v.worker_id] for v in verdicts if v.allowed)
     if allowed:
         return allowed
-    rules = ", ".join(f"{v.worker_id}: {v.rule_id}" for v in verdicts) or "the pool has no workers"
+    own = [v for v in verdicts if not v.rule_id.startswith("tenant.")]
+    rules = [f"{v.worker_id}: {v.rule_id}" for v in own]
+    if len(own) < len(verdicts):
+        rules.append(f"{len(verdicts) - len(own)} outside the tenant's pool")
+    told = ", ".join(rules) or "the pool has no workers"
+    # What the caller ruled out does not count: the rest decides what kind of trouble it is.
+    deciding = {v.rule_id for v in own if not v.rule_id.startswith("client.")}
+    if deciding and deciding <= {"capability.context"}:
+        raise PodiumError(
+            Code.INVALID_REQUEST,
+            f"the messages exceed the context length of every eligible worker ({told}); shorten them",
+            reason="CONTEXT_LENGTH_EXCEEDED",
+            param="messages",
+        )
+    if deciding and all(rule.startswith("health.") for rule in deciding):
+        raise PodiumError(
+            Code.UNAVAILABLE,
+            f"no eligible worker can be called now ({told}); try again later",
+            reason="WORKERS_DOWN",
+            retry_after_s=5.0,
+        )
     raise PodiumError(
         Code.POLICY_DENIED,
-        f"no worker may do this run ({rules}); relax the request's limits or ask for another pool",
+        f"no worker may do this run ({told}); relax the request's limits or ask for another pool",
         reason="NO_ELIGIBLE_WORKER",
     )
 

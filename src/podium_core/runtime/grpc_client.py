@@ -59,7 +59,6 @@ async def retry_unary(
     """
     now_ns = clock.monotonic_ns()
     end_ns = now_ns + int(budget_s * _NANOS)
-    jitter = random.Random(now_ns)  # noqa: S311 - spreads retries, guards nothing
     pause_s = _FIRST_PAUSE_S
     while True:
         try:
@@ -69,7 +68,8 @@ async def retry_unary(
             if error.code not in _RETRIED:
                 raise
             failure = error
-        wait_s = max(pause_s * jitter.uniform(0.5, 1.0), failure.retry_after_s or 0.0)
+        jitter = random.Random(now_ns).uniform(0.5, 1.0)  # noqa: S311 - spreads retries, guards nothing
+        wait_s = max(pause_s * jitter, failure.retry_after_s or 0.0)
         if clock.monotonic_ns() + int(wait_s * _NANOS) >= end_ns:
             raise failure
         await sleep(wait_s)

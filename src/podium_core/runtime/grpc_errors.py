@@ -118,8 +118,8 @@ class _StatusErrors:
             return
         if isinstance(error, PodiumError):
             await abort_with(self._context, error)
-        if self._context.cancelled():
-            return
+        if self._context.cancelled() or isinstance(error, grpc.aio.InternalError):
+            return  # the caller left, at the latest while an answer was being written to it
         _log.error("call failed unexpectedly", exc_info=error, extra={"method": self._method})
         await abort_with(self._context, PodiumError(Code.INTERNAL, INTERNAL_MESSAGE))
 

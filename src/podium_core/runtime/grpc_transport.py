@@ -8,6 +8,7 @@ _PING_TIMEOUT_MS = 5_000
 _PING_AT_MOST_EVERY_MS = 5_000
 _RECONNECT_FIRST_MS = 50
 _RECONNECT_MAX_MS = 1_000
+_CONNECT_TIMEOUT_MS = 5_000
 
 Options = list[tuple[str, str | int]]
 
@@ -29,7 +30,8 @@ def client_options(target_name: str) -> Options:
         ("grpc.ssl_target_name_override", target_name),
         ("grpc.default_authority", target_name),
         ("grpc.initial_reconnect_backoff_ms", _RECONNECT_FIRST_MS),
-        ("grpc.min_reconnect_backoff_ms", _RECONNECT_FIRST_MS),
+        # Despite its name this bounds one connection attempt, TLS handshake included.
+        ("grpc.min_reconnect_backoff_ms", _CONNECT_TIMEOUT_MS),
         ("grpc.max_reconnect_backoff_ms", _RECONNECT_MAX_MS),
         ("grpc.enable_http_proxy", 0),
         ("grpc.enable_retries", 0),

@@ -1,5 +1,6 @@
 """The worker port over the router service."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
@@ -24,11 +25,21 @@ from podium_gateway.adapters.inside import Inside
 
 
 class RouterWorkers(WorkerPort):
-    """Has the router make attempts. `on_conflict` hears when the router knows another pool."""
+    """Has the router make attempts. `on_conflict` hears when the router knows another pool.
+
+    While the router restarts, an attempt waits up to `connect_wait_s` for it, since nothing is dispatched
+    before; an attempt that loses the router midway fails, and the runner makes another.
+    """
 
     def __init__(
-        self, channel: grpc.aio.Channel, shelf: ContentShelf, on_conflict: Callable[[], None]
+        self,
+        channel: grpc.aio.Channel,
+        shelf: ContentShelf,
+        on_conflict: Callable[[], None],
+        connect_wait_s: float = 10.0,
     ) -> None:
+        self._channel = channel
+        self._connect_wait_s = connect_wait_s
         self._stub: router_service_pb2_grpc.RouterServiceAsyncStub = (
             router_service_pb2_grpc.RouterServiceStub(channel)
         )
@@ -42,6 +53,7 @@ class RouterWorkers(WorkerPort):
     async def _events(
         self, call: StepCall, metadata: tuple[tuple[str, str], ...]
     ) -> AsyncGenerator[WorkerEvent, None]:
+        await self._connected(call.timeout_s)
         rpc = self._stub.Complete(self._request(call), timeout=call.timeout_s, metadata=metadata)
         try:
             with Inside("router"):
@@ -59,6 +71,17 @@ class RouterWorkers(WorkerPort):
             raise
         finally:
             rpc.cancel()
+
+    async def _connected(self, timeout_s: float) -> None:
+        if self._channel.get_state(try_to_connect=True) is grpc.ChannelConnectivity.READY:
+            return
+        try:
+            async with asyncio.timeout(min(self._connect_wait_s, timeout_s)):
+                await self._channel.channel_ready()
+        except TimeoutError:
+            raise PodiumError(
+                Code.UNAVAILABLE, "the router service cannot be reached", reason="ROUTER_UNREACHABLE"
+            ) from None
 
     def _request(self, call: StepCall) -> router_service_pb2.CompleteRequest:
         return router_service_pb2.CompleteRequest(

@@ -234,7 +234,7 @@ async def test_an_empty_eligible_pool_is_refused_on_record_with_every_rule() -> 
         await bench.events(asked)
     assert caught.value.code is Code.POLICY_DENIED
     assert caught.value.metadata["run_id"] == "run_1"
-    assert "c: tenant.except" in caught.value.message
+    assert "a: client.only, b: client.only, 1 outside the tenant's pool" in caught.value.message
     assert bench.recorder.only.opened.refusal_reason == "NO_ELIGIBLE_WORKER"
     assert [v.rule_id for v in bench.recorder.only.opened.verdicts] == [
         "client.only",
@@ -429,6 +429,12 @@ async def test_a_failed_later_round_leaves_the_earlier_answer(spoil: str) -> Non
     assert finished.answer.text == "draft"
 
 
+KINDS = {
+    "health.down": (Code.UNAVAILABLE, "WORKERS_DOWN"),
+    "capability.context": (Code.INVALID_REQUEST, "CONTEXT_LENGTH_EXCEEDED"),
+}
+
+
 # --- eligibility -----------------------------------------------------------------------------------
 
 
@@ -454,6 +460,9 @@ async def test_every_exclusion_names_its_rule(
     with pytest.raises(PodiumError) as caught:
         await bench.events(request(**asked), pool(changed(worker("a"))))  # type: ignore[arg-type]
     assert f"a: {rule}" in caught.value.message
+    code, reason = KINDS.get(rule, (Code.POLICY_DENIED, "NO_ELIGIBLE_WORKER"))
+    assert (caught.value.code, caught.value.reason) == (code, reason)
+    assert bench.recorder.only.opened.refusal_reason == reason
 
 
 async def test_an_unknown_worker_is_named_before_anything_is_recorded() -> None:
