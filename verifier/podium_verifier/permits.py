@@ -98,10 +98,15 @@ def _check_step(leaf: Leaf, known: _Known) -> None:
 def _check_sight(leaf: Leaf, known: _Known) -> None:
     facts = leaf.facts
     seen = {(facts["round"], step) for step in facts["seen_steps"]}
-    for attempt_id in sorted(known.open_attempts):
-        other = known.attempts[attempt_id]
-        if other["kind"] in _STEP_KINDS and (other["round"], other["step_index"]) in seen:
-            _fail(leaf, f"it sees step {other['step_index']}, whose attempt {attempt_id!r} has not ended")
+    # Of each step the newest attempt counts: an older one that never ended was lost and retried.
+    newest = {
+        (other["round"], other["step_index"]): attempt_id
+        for attempt_id, other in known.attempts.items()
+        if other["kind"] in _STEP_KINDS
+    }
+    for step in sorted(seen & newest.keys()):
+        if newest[step] in known.open_attempts:
+            _fail(leaf, f"it sees step {step[1]}, whose attempt {newest[step]!r} has not ended")
     for piece in facts["body"]["layout"]:
         source = known.attempts.get(known.source_of_part.get(piece["part_id"], ""))
         if source is not None and source["kind"] in _STEP_KINDS and not _is_visible(source, facts):

@@ -117,9 +117,10 @@ def _check_sight(run: RunState, command: BeginAttempt, rule: StepRule) -> None:
             f"{' and the previous round' if rule.sees_previous_round else ''}",
             "SEES_TOO_MUCH",
         )
-    before = [attempt_id for step in seen for attempt_id in run.step_attempts.get((command.round, step), ())]
-    if any(attempt_id in run.open_attempts for attempt_id in before):
-        raise _denied("an attempt of a step that this one sees has not ended", "SEEN_STEP_RUNNING")
+    # Only the newest attempt counts: an older one that never ended was lost with its router and retried.
+    newest = [tries[-1] for step in seen if (tries := run.step_attempts.get((command.round, step)))]
+    if any(attempt_id in run.open_attempts for attempt_id in newest):
+        raise _denied("the attempt of a step that this one sees has not ended", "SEEN_STEP_RUNNING")
     for piece in command.body:
         part = run.parts.get(piece.part_id)
         if part is None or not part.attempt_id:

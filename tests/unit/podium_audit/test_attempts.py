@@ -36,11 +36,11 @@ def refused(scene: LogScene, *commands: Any) -> PodiumError:
     """Apply all but the last, which must be refused and leave no record."""
     if commands[:-1]:
         scene.do(*commands[:-1])
-    before = len(scene.store.leaves)
+    before = len(scene.store.leaf_rows)
     with pytest.raises(PodiumError) as caught:
         scene.do(commands[-1])
     scene.log.commit()
-    assert len(scene.store.leaves) == before
+    assert len(scene.store.leaf_rows) == before
     return caught.value
 
 
@@ -142,6 +142,13 @@ def test_a_step_waits_for_the_attempts_of_what_it_sees(scene: LogScene) -> None:
     assert refused(scene, last).reason == "SEEN_STEP_RUNNING"
     scene.do(end())
     scene.do(last)
+    assert scene.last()["facts"]["seen_steps"] == [0, 1]
+
+
+def test_an_attempt_lost_with_its_router_does_not_block_the_steps_after_its_retry(scene: LogScene) -> None:
+    scene.do(three_steps(), begin("att_lost"), begin(), end())
+    scene.do(begin("att_2", step_index=1, worker_id="w2"), end("att_2"))
+    scene.do(begin("att_3", step_index=2, worker_id="w3", seen_steps=(0, 1)))
     assert scene.last()["facts"]["seen_steps"] == [0, 1]
 
 
