@@ -78,6 +78,7 @@ def test_a_batch_can_be_read_back_whole(store: LogStore) -> None:
     assert store.open_runs() == [run_row(1)]
     assert store.leaves_of(1) == [(0, b"leaf 0"), (1, b"leaf 1")]
     assert store.leaves_of(1, below=1) == [(0, b"leaf 0")]
+    assert store.leaves(1, 9) == [b"leaf 1"]
     assert store.events(["evt_1", "other"]) == {"evt_1": event("evt_1", 0, 2)}
     assert store.known_runs(["run_1", "run_2"]) == {"run_1"}
     assert store.content(0) == b"sealed bytes"

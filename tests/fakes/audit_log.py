@@ -179,7 +179,7 @@ class LogScene:
 
     def records(self, run_id: str | None = None) -> list[dict[str, Any]]:
         """Return stored records, decoded; of one run when given."""
-        records: Sequence[dict[str, Any]] = [json.loads(row.data) for row in self.store.leaves]
+        records: Sequence[dict[str, Any]] = [json.loads(row.data) for row in self.store.leaf_rows]
         return [record for record in records if run_id in (None, record["run_id"])]
 
     def last(self) -> Mapping[str, Any]:

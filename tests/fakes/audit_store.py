@@ -22,7 +22,7 @@ class FakeLogStore:
 
     runs: dict[str, RunRow] = field(default_factory=dict)
     seals: dict[int, SealRow] = field(default_factory=dict)
-    leaves: list[LeafRow] = field(default_factory=list)
+    leaf_rows: list[LeafRow] = field(default_factory=list)
     events_: dict[str, EventRow] = field(default_factory=dict)
     contents: dict[int, bytes] = field(default_factory=dict)
     tiles: dict[tuple[int, int], bytes] = field(default_factory=dict)
@@ -41,13 +41,13 @@ class FakeLogStore:
     def commit(self, batch: Batch) -> None:
         """Take the batch over whole, or fail and take nothing."""
         self.probe()
-        if batch.leaves and batch.leaves[0].leaf_index != len(self.leaves):
+        if batch.leaves and batch.leaves[0].leaf_index != len(self.leaf_rows):
             raise StoreError("these leaves do not follow the stored ones")
         if any(row.event_id in self.events_ for row in batch.events):
             raise StoreError("an event is stored already")
         self.commits += 1
         self.runs.update((row.run_id, row) for row in batch.runs)
-        self.leaves.extend(batch.leaves)
+        self.leaf_rows.extend(batch.leaves)
         self.events_.update((row.event_id, row) for row in batch.events)
         self.contents.update(batch.contents)
         self.seals.update((row.run_no, row) for row in batch.seals)
@@ -75,6 +75,10 @@ class FakeLogStore:
         """Return a tile's hashes."""
         return self.tiles.get((level, index), b"")
 
+    def leaves(self, begin: int, end: int) -> list[bytes]:
+        """Return leaves by index."""
+        return [row.data for row in self.leaf_rows[begin:end]]
+
     def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:
         """Return a run with its end."""
         row = self.runs.get(run_id)
@@ -98,7 +102,7 @@ class FakeLogStore:
         """Return a run's leaves."""
         return [
             (row.leaf_index, row.data)
-            for row in self.leaves
+            for row in self.leaf_rows
             if row.run_no == run_no and (below is None or row.leaf_index < below)
         ]
 

@@ -161,11 +161,13 @@ async def test_a_log_without_its_keys_is_refused(tmp_path: Path, tls_dir: Path) 
 async def test_a_database_with_another_history_is_refused(tmp_path: Path, tls_dir: Path) -> None:
     await make_log(tmp_path, tls_dir, 2)
     database = sqlite3.connect(tmp_path / "data" / "log.db")
-    (hashes,) = database.execute("SELECT hashes FROM tiles WHERE level = 0").fetchone()
-    database.execute("UPDATE tiles SET hashes = ? WHERE level = 0", (b"\x01" + hashes[1:],))
+    database.execute("DROP TRIGGER leaves_no_update")
+    database.execute("UPDATE leaves SET data = cast(replace(data, 'key1', 'key2') AS BLOB) WHERE leaf_index = 0")
     database.commit()
     database.close()
     assert "not those that were signed" in await refusal_to_start(tmp_path, tls_dir)
+    (tmp_path / "keys" / "checkpoint.note").unlink()
+    assert "does not fit its last checkpoint" in await refusal_to_start(tmp_path, tls_dir)
 
 
 async def test_keys_of_another_log_are_refused(tmp_path: Path, tls_dir: Path) -> None:

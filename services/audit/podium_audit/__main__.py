@@ -32,15 +32,16 @@ async def serve(settings: AuditSettings) -> None:
         await _serve_http(settings, audit, stack)
         await server.start()
         tasks = [asyncio.create_task(task) for task in (*audit.tasks(), _show_health(server, audit))]
+        tasks.append(asyncio.create_task(audit.commit.until_ended()))
         stopped = asyncio.create_task(until_stopped())
-        broken = asyncio.create_task(audit.commit.until_ended())
-        await asyncio.wait((stopped, broken), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((*tasks, stopped), return_when=asyncio.FIRST_COMPLETED)
+        ended = [task for task in tasks if task.done()]
         for task in (*tasks, stopped):
             task.cancel()
         await server.stop(settings.drain_s)
-        if broken.done():
-            raise PodiumError(Code.INTERNAL, "the log's writer ended unexpectedly", reason="WRITER_ENDED")
-        broken.cancel()
+        for task in ended:
+            await task
+            raise PodiumError(Code.INTERNAL, "a part of audit ended unexpectedly", reason="PART_ENDED")
 
 
 async def _serve_http(settings: AuditSettings, audit: Audit, stack: AsyncExitStack) -> None:

@@ -8,7 +8,7 @@ from podium_audit import contents, facts, limits, opening
 from podium_audit.commands import BeginAttempt, BodyPiece, EndAttempt, Part
 from podium_audit.facts import Draft
 from podium_audit.money import TenantBook, check_money
-from podium_audit.run_state import STEP_KINDS, RunState, StepRule
+from podium_audit.run_state import STEP_KINDS, Attempt, RunState, StepRule
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.run import AttemptKind, RunKind
 
@@ -40,7 +40,9 @@ def begin(
     )
     if not run.allowed.get(command.worker_id, False):
         raise _denied(f"no verdict of this run allows worker {command.worker_id}", "WORKER_NOT_ALLOWED")
-    _check_step(run, command)
+    if command.kind in STEP_KINDS:
+        _check_step(run, command)
+        _check_sight(run, command)
     _check_counts(run, command)
     check_money(run, book, month, command.max_cost_usd_micros)
     inline = b"".join(piece.inline for piece in command.body)
@@ -83,9 +85,7 @@ def end(run: RunState, command: EndAttempt, max_bytes: int) -> list[Draft]:
 
 
 def _check_step(run: RunState, command: BeginAttempt) -> None:
-    """Hold an attempt that performs a step to the recorded plan: its worker and what it sees."""
-    if command.kind not in STEP_KINDS:
-        return
+    """Hold an attempt that performs a step to the recorded plan: its worker and what it may see."""
     if run.kind == RunKind.CALIBRATE and not run.plans:
         if command.seen_steps or command.sees_previous_round:
             raise _denied("without a plan there is nothing to see", "SEES_TOO_MUCH")
@@ -106,37 +106,41 @@ def _check_step(run: RunState, command: BeginAttempt) -> None:
             + f", not to {command.worker_id}",
             "WORKER_NOT_PLANNED",
         )
-    _check_sight(run, command, rule)
+    _check_access(command, rule)
 
 
-def _check_sight(run: RunState, command: BeginAttempt, rule: StepRule) -> None:
-    seen = set(command.seen_steps)
-    if not seen <= rule.access or (command.sees_previous_round and not rule.sees_previous_round):
+def _check_access(command: BeginAttempt, rule: StepRule) -> None:
+    sees_more = command.sees_previous_round and not rule.sees_previous_round
+    if sees_more or not rule.access.issuperset(command.seen_steps):
         raise _denied(
             f"step {command.step_index} would see more than its plan allows: steps {sorted(rule.access)}"
             f"{' and the previous round' if rule.sees_previous_round else ''}",
             "SEES_TOO_MUCH",
         )
-    # Only the newest attempt counts: an older one that never ended was lost with its router and retried.
-    newest = [tries[-1] for step in seen if (tries := run.step_attempts.get((command.round, step)))]
-    if any(attempt_id in run.open_attempts for attempt_id in newest):
-        raise _denied("the attempt of a step that this one sees has not ended", "SEEN_STEP_RUNNING")
+
+
+def _check_sight(run: RunState, command: BeginAttempt) -> None:
+    """Hold a step to what it says it sees: that is finished, and its body holds no other step's words."""
+    for step in command.seen_steps:
+        made = run.step_attempts.get((command.round, step))
+        # The newest counts: an older one that never ended was lost on its way and made again.
+        if made and made[-1] in run.open_attempts:
+            raise _denied(
+                f"the attempt of step {step}, which this one sees, has not ended", "SEEN_STEP_RUNNING"
+            )
     for piece in command.body:
         part = run.parts.get(piece.part_id)
-        if part is None or not part.attempt_id:
-            continue
-        source = run.attempts[part.attempt_id]
-        if source.kind not in STEP_KINDS:
-            continue
-        step = source.step_index
-        if source.round == command.round:
-            is_visible = step in seen or step == command.step_index
-        else:
-            is_visible = source.round == command.round - 1 and command.sees_previous_round
-        if not is_visible:
+        source = run.attempts[part.attempt_id] if part is not None and part.attempt_id else None
+        if source is not None and source.kind in STEP_KINDS and not _is_visible(source, command):
             raise _denied(
                 f"the body holds {piece.part_id}, of a step this one does not see", "BODY_SEES_TOO_MUCH"
             )
+
+
+def _is_visible(source: Attempt, command: BeginAttempt) -> bool:
+    if source.round == command.round:
+        return source.step_index in (*command.seen_steps, command.step_index)
+    return command.sees_previous_round and source.round == command.round - 1
 
 
 def _check_counts(run: RunState, command: BeginAttempt) -> None:

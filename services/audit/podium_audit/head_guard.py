@@ -1,6 +1,7 @@
 """The newest checkpoint in a file beside the signing key, so that a rolled-back database is noticed."""
 
 import asyncio
+import logging
 from pathlib import Path
 
 from podium_audit.checkpoint import CheckpointSigner
@@ -10,6 +11,8 @@ from podium_audit.ports import LogReader
 from podium_audit.tiles import TileNodes
 from podium_core.domain import merkle
 from podium_core.domain.errors import Code, PodiumError
+
+_log = logging.getLogger(__name__)
 
 
 class HeadGuard:
@@ -51,9 +54,14 @@ class HeadGuard:
             await asyncio.to_thread(self.write, log.newest_note)
 
     def write(self, note: str) -> None:
-        """Write a checkpoint, durably, unless it is there already."""
-        if note and note != self._written:
+        """Write a checkpoint, durably, unless it is there already. A failure is logged: the old one stays."""
+        if not note or note == self._written:
+            return
+        try:
             write_private(self._file, note)
+        except OSError as error:
+            _log.error("cannot write the checkpoint file", extra={"problem": error.strerror})
+        else:
             self._written = note
 
 

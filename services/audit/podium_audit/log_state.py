@@ -27,6 +27,7 @@ from podium_audit.tiles import load_tail
 from podium_core.domain.record import canonical
 
 _SEALED_KEPT = 64
+_OFTEN_SENT = frozenset({"opened", "content"})
 
 
 class LogState:
@@ -109,7 +110,7 @@ class LogState:
             for place, part in enumerate(draft.parts):
                 row = ContentRow(index * PARTS_PER_LEAF + place, part.sealed)
                 batch.contents.append(row)
-                self._parts.stage(row, part.part.data)
+                self._parts.stage(row, part.part.data, keep=draft.type in _OFTEN_SENT)
             self.book.count_leaf(record["tenant_id"])
             if run is not None:
                 self._evolve(run, index, record)

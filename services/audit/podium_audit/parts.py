@@ -7,7 +7,7 @@ from podium_audit.ports import ContentRow, LogReader, StoreError
 from podium_audit.run_state import RunState
 from podium_core.domain.errors import Code, PodiumError
 
-_CACHE_BYTES = 4 << 20
+_CACHE_BYTES = 2 << 20
 _LARGEST_CACHED = 1 << 19
 
 
@@ -20,9 +20,9 @@ class PartReader:
         self._cached_bytes = 0
         self._waiting: dict[int, bytes] = {}
 
-    def stage(self, row: ContentRow, data: bytes) -> None:
-        """Remember a part that the running batch will store."""
-        if len(data) > _LARGEST_CACHED:
+    def stage(self, row: ContentRow, data: bytes, *, keep: bool) -> None:
+        """Remember a part that the running batch will store; `keep` it when it is likely to be asked for."""
+        if not keep or len(data) > _LARGEST_CACHED:
             self._waiting[row.content_no] = data
             return
         self._cache[row.content_no] = data

@@ -58,7 +58,10 @@ class ContentRow(NamedTuple):
 
 
 class TileRow(NamedTuple):
-    """Up to 256 neighbouring node hashes of tree level 8 * `level`, starting at node 256 * `tile_index`."""
+    """Up to 256 neighbouring node hashes of tree level 8 * `level`, starting at node 256 * `tile_index`.
+
+    Tiles of level 0 are stored once they are full: until then the leaves themselves are enough.
+    """
 
     level: int
     tile_index: int
@@ -102,6 +105,10 @@ class LogReader(Protocol):
 
     def tile(self, level: int, index: int) -> bytes:
         """Return the hashes stored for a tile; empty when there are none."""
+        ...
+
+    def leaves(self, begin: int, end: int) -> list[bytes]:
+        """Return the bytes of the leaves from index `begin` to before `end`, as far as there are any."""
         ...
 
     def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:

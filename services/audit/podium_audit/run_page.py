@@ -12,6 +12,8 @@ from podium_audit.run_state import PARTS_PER_LEAF
 from podium_core.config.tenants import AUDITOR, CLIENT, Principal
 
 _TEXT_TYPES = ("text/", "application/json")
+_MAX_SHOWN_BYTES = 8 << 20
+_SHOWN = ("part_id", "name", "media_type", "length")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +72,26 @@ def summary(row: RunRow, seal: SealRow | None) -> dict[str, Any]:
 
 
 def run_page(view: View, found: FoundRun, checkpoint: str) -> dict[str, Any]:
-    """Return everything about one run. Content is null once it is erased."""
+    """Return everything about one run, with as much content as fits a page; the export holds all."""
     row = found.row
     key = view.keys.get(row.key_no)
     records: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
     in_run: list[int] = []
+    room = _MAX_SHOWN_BYTES
     for index, data in view.log.leaves_of(row.run_no):
         record = json.loads(data)
         records.append({"index": index, "record": record})
         if record["run_seq"] is not None:
             in_run.append(index)
         for place, entry in enumerate(record["contents"]):
+            facts = {"index": index, **{name: entry[name] for name in _SHOWN}}
+            if entry["length"] > room:
+                parts.append({**facts, "omitted": True})
+                continue
+            room -= entry["length"]
             plain = read_part(view, row, key, index * PARTS_PER_LEAF + place, entry["part_id"])
-            parts.append({"index": index, **_shown(entry, plain)})
+            parts.append({**facts, **_shown(entry["media_type"], plain)})
     receipt = {"run_id": row.run_id, "leaf_indices": in_run, "checkpoint": checkpoint}
     return {
         "run": summary(row, found.seal),
@@ -101,13 +109,12 @@ def read_part(view: View, row: RunRow, key: bytes | None, content_no: int, part_
     return contents.unseal(key, row.run_id, part_id, sealed)
 
 
-def _shown(entry: dict[str, Any], plain: bytes | None) -> dict[str, Any]:
-    shown = {name: entry[name] for name in ("part_id", "name", "media_type", "length")}
+def _shown(media_type: str, plain: bytes | None) -> dict[str, Any]:
     if plain is None:
-        return {**shown, "erased": True}
-    if entry["media_type"].startswith(_TEXT_TYPES):
+        return {"erased": True}
+    if media_type.startswith(_TEXT_TYPES):
         try:
-            return {**shown, "text": plain.decode()}
+            return {"text": plain.decode()}
         except UnicodeDecodeError:
             pass
-    return {**shown, "data": base64.b64encode(plain).decode()}
+    return {"data": base64.b64encode(plain).decode()}

@@ -1,4 +1,7 @@
-"""The tree on disk: C2SP-shaped tiles of 256 hashes, so that a commit rewrites one or two small rows."""
+"""The tree on disk: C2SP-shaped tiles of 256 hashes, written when they fill.
+
+Hashes of the newest leaves, under 256 of them, are made again from the leaves when they are needed.
+"""
 
 from podium_audit.ports import LogReader, StoreError, TileRow
 from podium_core.domain import merkle
@@ -38,7 +41,7 @@ class TreeTail:
         return index
 
     def changed_tiles(self) -> list[TileRow]:
-        """Return the tiles that changed since the last call, as they are now."""
+        """Return the tiles to write since the last call: filled ones, and unfinished ones above level 0."""
         rows = self._filled
         for level in self._dirty:
             index = (self.size >> level * TILE_HEIGHT) // TILE_WIDTH
@@ -52,7 +55,8 @@ class TreeTail:
             self._partial.append(bytearray())
         partial = self._partial[tile_level]
         partial += node
-        self._dirty.add(tile_level)
+        if tile_level:
+            self._dirty.add(tile_level)
         if len(partial) == _TILE_BYTES:
             self._filled.append(TileRow(tile_level, position // TILE_WIDTH, bytes(partial)))
             self._dirty.discard(tile_level)
@@ -65,7 +69,7 @@ def load_tail(reader: LogReader, size: int) -> TreeTail:
     count = size
     while count:
         width = count % TILE_WIDTH
-        hashes = reader.tile(len(partial), count // TILE_WIDTH) if width else b""
+        hashes = _tile(reader, len(partial), count // TILE_WIDTH) if width else b""
         if len(hashes) < width * merkle.HASH_BYTES:
             raise StoreError("a tile at the end of the tree is missing")
         partial.append(bytearray(hashes[: width * merkle.HASH_BYTES]))
@@ -89,7 +93,7 @@ class TileNodes:
         place = tile_level, first // TILE_WIDTH
         tile = self._tiles.get(place)
         if tile is None:
-            tile = self._tiles[place] = self._reader.tile(*place)
+            tile = self._tiles[place] = _tile(self._reader, *place)
         begin = first % TILE_WIDTH * merkle.HASH_BYTES
         end = begin + (merkle.HASH_BYTES << inner)
         if len(tile) < end:
@@ -103,3 +107,11 @@ class TileNodes:
 def inclusion_proof(nodes: TileNodes, index: int, size: int) -> list[bytes]:
     """Return the inclusion proof of leaf `index` in the tree of the first `size` leaves."""
     return merkle.inclusion_path(index, size, nodes)
+
+
+def _tile(reader: LogReader, level: int, index: int) -> bytes:
+    stored = reader.tile(level, index)
+    if stored or level:
+        return stored
+    leaves = reader.leaves(index * TILE_WIDTH, (index + 1) * TILE_WIDTH)
+    return b"".join([merkle.leaf_hash(leaf) for leaf in leaves])

@@ -152,6 +152,20 @@ def test_an_attempt_lost_with_its_router_does_not_block_the_steps_after_its_retr
     assert scene.last()["facts"]["seen_steps"] == [0, 1]
 
 
+def test_of_a_step_that_is_seen_the_newest_attempt_counts(scene: LogScene) -> None:
+    lost, again = begin(), begin("att_2")
+    last = begin("att_4", step_index=2, worker_id="w3", seen_steps=(0,))
+    scene.do(three_steps(), lost, again)
+    assert refused(scene, last).reason == "SEEN_STEP_RUNNING"
+    scene.do(end("att_2"), last)
+
+
+def test_without_a_plan_a_body_holds_no_other_steps_words(scene: LogScene) -> None:
+    scene.do(open_run(kind=RunKind.CALIBRATE, plan=None, event=event("open", "cli")), begin(), end())
+    smuggled = begin("att_2", step_index=1, body=(BodyPiece("att_1/output", b""),))
+    assert refused(scene, smuggled).reason == "BODY_SEES_TOO_MUCH"
+
+
 def test_a_body_may_not_carry_what_the_step_does_not_see(scene: LogScene) -> None:
     scene.do(three_steps(), begin(), end())
     smuggled = begin("att_2", step_index=1, worker_id="w2", body=(BodyPiece("att_1/output", b""),))

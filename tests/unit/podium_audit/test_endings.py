@@ -123,12 +123,12 @@ def test_a_repeated_event_gives_the_same_answer_and_no_record(
     scene: LogScene, at: int, restarted: bool
 ) -> None:
     first = scene.do(*EVERYTHING[: at + 1])
-    stored = len(scene.store.leaves)
+    stored = len(scene.store.leaf_rows)
     if restarted:
         scene.restart()
     again = scene.do(EVERYTHING[at])
     assert again == first
-    assert len(scene.store.leaves) == stored
+    assert len(scene.store.leaf_rows) == stored
 
 
 @pytest.mark.parametrize("restarted", [False, True])

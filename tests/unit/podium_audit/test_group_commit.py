@@ -164,7 +164,7 @@ async def test_a_log_that_cannot_be_read_does_not_start() -> None:
     await scene.commit.start()
     await scene.commit.submit(open_run())
     await scene.commit.stop()
-    scene.store.tiles.clear()
+    scene.store.leaf_rows.clear()
     scene.inner.log.roll_back()
     again = GroupCommit(
         scene.inner.log, SystemClock(), scene.metrics, queue_bound=1, batch_limit=1, commit_wait_s=1

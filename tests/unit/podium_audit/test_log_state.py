@@ -138,7 +138,7 @@ def check_log(scene: LogScene) -> None:
             assert run is not None
             assert run.reserved_usd_micros == 0
     tree = merkle.Frontier()
-    for row in scene.store.leaves:
+    for row in scene.store.leaf_rows:
         assert json.loads(row.data) is not None
         tree.append(merkle.leaf_hash(row.data))
     if tree.size:
@@ -147,7 +147,7 @@ def check_log(scene: LogScene) -> None:
         assert (stated.size, stated.root) == (tree.size, tree.root)
         for index in range(tree.size):
             proof = inclusion_proof(TileNodes(scene.store), index, tree.size)
-            leaf = merkle.leaf_hash(scene.store.leaves[index].data)
+            leaf = merkle.leaf_hash(scene.store.leaf_rows[index].data)
             assert merkle.root_from_path(leaf, index, tree.size, proof) == tree.root
     for checkpoint in scene.store.checkpoints:
         assert scene.signer.read(checkpoint.note).size == checkpoint.size

@@ -33,11 +33,11 @@ def scene() -> LogScene:
 
 
 def refusal(scene: LogScene, command: Any) -> PodiumError:
-    before = len(scene.store.leaves)
+    before = len(scene.store.leaf_rows)
     with pytest.raises(PodiumError) as caught:
         scene.do(command)
     scene.log.commit()
-    assert len(scene.store.leaves) == before
+    assert len(scene.store.leaf_rows) == before
     return caught.value
 
 

@@ -14,7 +14,7 @@ from podium_audit.stores.sqlite_reader import SqliteReads, store_errors
 
 T = TypeVar("T")
 
-_CACHE_KIB = 4_096
+_CACHE_KIB = 2_048
 _WAL_PAGES = 2_000
 _MS_PER_S = 1_000
 

@@ -12,7 +12,7 @@ _RUN_COLUMNS = ", ".join(f"runs.{name}" for name in RunRow._fields)
 _SEAL_COLUMNS = ", ".join(f"seals.{name}" for name in SealRow._fields)
 _RUNS = f"SELECT {_RUN_COLUMNS}, {_SEAL_COLUMNS} FROM runs LEFT JOIN seals USING (run_no)"  # noqa: S608 - constants
 _RUN_WIDTH = len(RunRow._fields)
-_CACHE_KIB = 2_048
+_CACHE_KIB = 1_024
 
 
 @contextmanager
@@ -43,6 +43,11 @@ class SqliteReads:
         """Return the hashes stored for a tile; empty when there are none."""
         row = self._one("SELECT hashes FROM tiles WHERE level = ? AND tile_index = ?", level, index)
         return row[0] if row else b""
+
+    def leaves(self, begin: int, end: int) -> list[bytes]:
+        """Return the bytes of the leaves from index `begin` to before `end`, as far as there are any."""
+        query = "SELECT data FROM leaves WHERE leaf_index >= ? AND leaf_index < ? ORDER BY leaf_index"
+        return [row[0] for row in self._all(query, begin, end)]
 
     def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:
         """Return a run by its id, with its end when it is sealed."""
