@@ -1,7 +1,6 @@
 """`make bench`: what Podium adds to a provider call, and how fast its log is, in one run on one machine."""
 
 import argparse
-import asyncio
 import json
 import subprocess
 import sys
@@ -11,11 +10,11 @@ from pathlib import Path
 import uvloop
 from rich.console import Console
 from rich.table import Table
+from tests.e2e.cluster import Cluster, free_ports, running
 
 from benchmarks.critical_path import measure_critical_path
 from benchmarks.load import Load, measure, rss_mib
 from benchmarks.sealing import Sealing, measure_sealing
-from tests.e2e.cluster import Cluster, free_ports, running
 
 _SERIAL_COMMITS = 3  # opening, the one attempt's permit, seal
 _BENCH_WORKER = """
@@ -115,8 +114,8 @@ async def main(seconds: float) -> None:
             show_overhead(console, await overhead(podium, seconds))
             path = await measure_critical_path(podium)
             console.print(
-                f"Parallel plan (two steps of 1 s at once, then one): wall {path.wall_ms:.0f} ms over a critical path of"
-                f" {path.critical_ms:.0f} ms = {path.wall_ms / path.critical_ms:.3f};"
+                f"Parallel plan (two steps of 1 s at once, then one): wall {path.wall_ms:.0f} ms"
+                f" over a critical path of {path.critical_ms:.0f} ms = {path.wall_ms / path.critical_ms:.3f};"
                 f" {path.commits} serial commits on it\n"
             )
             show_sealing(console, await measure_sealing(podium, seconds))

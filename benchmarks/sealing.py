@@ -7,15 +7,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.e2e.cluster import Cluster
+
 from podium.audit.v1 import audit_service_pb2 as audit_pb
 from podium.audit.v1 import audit_service_pb2_grpc as audit_grpc
 from podium.plan.v1 import plan_pb2 as plan_pb
-
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.ids import RandomIds
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.identity import TlsFiles
-from tests.e2e.cluster import Cluster
 
 _AT_ONCE = 128
 
@@ -72,7 +72,7 @@ async def _one_run(gateway, router, ids: RandomIds) -> None:  # type: ignore[no-
             principal_id="bench", requested_model="worker/bench", lease_ms=15_000,
             verdicts=[plan_pb.Verdict(worker_id="bench", allowed=True, rule_id="default.allow")],
             caps=plan_pb.Caps(max_steps=5, max_attempts_per_step=3), plan=audit_pb.PlanRecord(plan=plan),
-            contents=[audit_pb.Content(part_id="question", name="question", media_type="text/plain", data=b"Why?")],
+            contents=[_text("question", "question", b"Why?")],
         ),
         timeout=30,
     )  # fmt: skip
@@ -80,7 +80,11 @@ async def _one_run(gateway, router, ids: RandomIds) -> None:  # type: ignore[no-
         audit_pb.BeginAttemptRequest(
             attempt_id=attempt_id, run_id=run_id, kind=plan_pb.ATTEMPT_KIND_STEP, worker_id="bench",
             provider="bench", provider_model="bench", endpoint_host="127.0.0.1",
-            body=[audit_pb.BodyPart(inline=b'{"q":"'), audit_pb.BodyPart(part_id="question"), audit_pb.BodyPart(inline=b'"}')],
+            body=[
+                audit_pb.BodyPart(inline=b'{"q":"'),
+                audit_pb.BodyPart(part_id="question"),
+                audit_pb.BodyPart(inline=b'"}'),
+            ],
         ),
         timeout=30,
     )  # fmt: skip
@@ -89,7 +93,7 @@ async def _one_run(gateway, router, ids: RandomIds) -> None:  # type: ignore[no-
         audit_pb.EndAttemptRequest(
             event_id=ids.new("evt"), attempt_id=attempt_id, run_id=run_id, usage=usage,
             outcome=plan_pb.ATTEMPT_OUTCOME_COMPLETED, finish_reason="stop", dispatched=True,
-            contents=[audit_pb.Content(part_id=f"{attempt_id}/output", name="output", media_type="text/plain", data=b"word " * 50)],
+            contents=[_text(f"{attempt_id}/output", "output", b"word " * 50)],
         ),
         timeout=30,
     )  # fmt: skip
@@ -97,6 +101,10 @@ async def _one_run(gateway, router, ids: RandomIds) -> None:  # type: ignore[no-
         audit_pb.SealRequest(event_id=ids.new("evt"), run_id=run_id, outcome=plan_pb.RUN_OUTCOME_ANSWERED),
         timeout=30,
     )
+
+
+def _text(part_id: str, name: str, data: bytes) -> audit_pb.Content:
+    return audit_pb.Content(part_id=part_id, name=name, media_type="text/plain", data=data)
 
 
 def _counts(database: Path) -> tuple[float, float]:
@@ -121,9 +129,13 @@ def _insert_per_s(database: Path, first: int, batch: int, seconds: float) -> flo
         tables = {
             name: (rows.fetchall(), len(rows.description))
             for name, rows in (
-                ("leaves", leaves), ("events", events), ("contents", contents), ("runs", runs), ("seals", seals)
+                ("leaves", leaves),
+                ("events", events),
+                ("contents", contents),
+                ("runs", runs),
+                ("seals", seals),
             )
-        }  # fmt: skip
+        }
     total = len(tables["leaves"][0])
     bare = database.with_name("bare-bench.db")
     with closing(sqlite3.connect(bare, isolation_level=None)) as connection:

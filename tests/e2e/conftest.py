@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-
 from tests.e2e.cluster import Cluster, running
 
 

@@ -2,27 +2,28 @@
 
 import asyncio
 import json
+from typing import Any
 
 import aiohttp
 import openai
 import pytest
+from tests.e2e.cluster import Cluster
 
 from podium_verifier.verify import Verified, verify_export
-from tests.e2e.cluster import Cluster
 
 THREE_SPECIALISTS = "Multiply 17 by 23, write the result as a Roman numeral, and reverse the letters."
 ANSWER = "ICXCCC"
 
 
-def client(podium: Cluster) -> openai.OpenAI:
+def client(podium: Cluster) -> Any:
     return openai.OpenAI(base_url=f"{podium.gateway_url}/v1", api_key=podium.api_key, max_retries=0)
 
 
 async def export_of(podium: Cluster, run_id: str) -> bytes:
-    async with aiohttp.ClientSession(headers=podium.headers) as session:
-        async with session.get(f"{podium.audit_url}/v1/runs/{run_id}/export") as answer:
-            assert answer.status == 200, await answer.text()
-            return await answer.read()
+    url = f"{podium.audit_url}/v1/runs/{run_id}/export"
+    async with aiohttp.ClientSession(headers=podium.headers) as session, session.get(url) as answer:
+        assert answer.status == 200, await answer.text()
+        return await answer.read()
 
 
 def test_three_specialists_answer_through_the_official_client(podium: Cluster) -> None:
@@ -90,19 +91,24 @@ def test_models_list_and_a_named_worker(podium: Cluster) -> None:
 def test_bad_requests_say_what_to_change(
     podium: Cluster, changes: dict[str, object], error: type[openai.APIStatusError], code: str | None
 ) -> None:
-    asked = {"model": "podium", "messages": [{"role": "user", "content": "Add 1 and 1."}], **changes}
+    asked: dict[str, Any] = {
+        "model": "podium",
+        "messages": [{"role": "user", "content": "Add 1 and 1."}],
+        **changes,
+    }
     with client(podium) as api, pytest.raises(error) as caught:
         api.chat.completions.create(**asked)
-    assert caught.value.body["message"]
+    body: Any = caught.value.body
+    assert body["message"]
     if code is not None:
-        assert caught.value.body["code"] == code
+        assert body["code"] == code
 
 
 def test_a_wrong_key_is_refused(podium: Cluster) -> None:
     wrong = podium.api_key[:-4] + "AAAA"
-    with openai.OpenAI(base_url=f"{podium.gateway_url}/v1", api_key=wrong, max_retries=0) as api:
-        with pytest.raises(openai.AuthenticationError):
-            api.models.list()
+    api = openai.OpenAI(base_url=f"{podium.gateway_url}/v1", api_key=wrong, max_retries=0)
+    with api, pytest.raises(openai.AuthenticationError):
+        api.models.list()
 
 
 async def test_an_exported_run_verifies_offline(podium: Cluster) -> None:

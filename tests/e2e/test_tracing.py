@@ -6,7 +6,6 @@ from typing import Any
 
 import aiohttp
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-
 from tests.e2e.cluster import SERVICES, Cluster, running
 from tests.fakes.otlp_receiver import OtlpReceiver
 
@@ -32,7 +31,9 @@ class Seen:
     @property
     def attributes(self) -> dict[str, Any]:
         kinds = {pair.key: pair.value.WhichOneof("value") for pair in self.span.attributes}
-        return {pair.key: getattr(pair.value, kinds[pair.key] or "string_value") for pair in self.span.attributes}
+        return {
+            pair.key: getattr(pair.value, kinds[pair.key] or "string_value") for pair in self.span.attributes
+        }
 
 
 def children(spans: list[Seen], parent: Seen) -> list[Seen]:
@@ -46,10 +47,11 @@ async def test_spans_of_one_run_form_one_tree_without_content(tmp_path: Path) ->
         with running(Cluster(tmp_path, traced)) as podium:
             await podium.wait_ready()
             body = {"model": "podium", "messages": [{"role": "user", "content": QUESTION}]}
-            async with aiohttp.ClientSession(headers=podium.headers) as session:
-                async with session.post(f"{podium.gateway_url}/v1/chat/completions", json=body) as answer:
-                    assert answer.status == 200, await answer.text()
-                    run_id = answer.headers["x-podium-run-id"]
+            url = f"{podium.gateway_url}/v1/chat/completions"
+            session = aiohttp.ClientSession(headers=podium.headers)
+            async with session, session.post(url, json=body) as answer:
+                assert answer.status == 200, await answer.text()
+                run_id = answer.headers["x-podium-run-id"]
         # Services flush what they hold when they stop.
         spans = [Seen(service, span) for service, span in collector.spans]
 
