@@ -14,7 +14,7 @@ from podium_core.domain.pool import Pool
 from podium_core.domain.run import Caps, RunKind
 from podium_core.orchestration.eligible import demanded_features
 from podium_core.orchestration.events import RunFinished
-from podium_core.orchestration.runner import RunRequest
+from podium_core.orchestration.request import RunRequest
 from podium_gateway.admission import Admission, Slot
 from podium_gateway.answers import AnswerContext, StreamedAnswer, whole_answer
 from podium_gateway.auth import Authenticator, tenant_filter

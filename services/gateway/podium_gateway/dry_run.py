@@ -23,7 +23,7 @@ from podium_core.orchestration.ports import (
     WorkerEvent,
     WorkerPort,
 )
-from podium_core.orchestration.runner import RunRequest
+from podium_core.orchestration.request import RunRequest
 from podium_gateway.answers import AnswerContext
 from podium_gateway.codecs.openai_answer import completion_id, json_text
 from podium_gateway.ports import RunnerPort

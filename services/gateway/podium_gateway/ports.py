@@ -7,7 +7,7 @@ from typing import Protocol
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.pool import Pool
 from podium_core.orchestration.events import RunEvent
-from podium_core.orchestration.runner import RunRequest
+from podium_core.orchestration.request import RunRequest
 
 
 class RunnerPort(Protocol):

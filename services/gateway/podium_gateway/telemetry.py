@@ -15,7 +15,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import PodiumError
 from podium_core.orchestration.events import Planned, RunEvent, RunFinished
-from podium_core.orchestration.runner import RunRequest
+from podium_core.orchestration.request import RunRequest
 from podium_core.runtime import attributes as names
 from podium_core.runtime.telemetry import Telemetry
 from podium_gateway.live_run import Watch

@@ -4,7 +4,7 @@ The same runner serves (gateway, over gRPC), trains (simulated or live workers) 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -12,18 +12,12 @@ from typing import Any, TypeVar
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import IdFactory
-from podium_core.domain.policy import Verdict, WorkerFilter
+from podium_core.domain.policy import Verdict
 from podium_core.domain.pool import Pool, Worker
-from podium_core.domain.run import Caps, Question, RunKind, RunOutcome
+from podium_core.domain.run import RunOutcome
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.context import RunContext
-from podium_core.orchestration.eligible import (
-    Demands,
-    demanded_features,
-    eligible_workers,
-    judge,
-    token_bound,
-)
+from podium_core.orchestration.eligible import eligible_workers, judge
 from podium_core.orchestration.events import (
     AnswerDelta,
     Planned,
@@ -39,7 +33,6 @@ from podium_core.orchestration.planning import checked, fallback_reply, named_re
 from podium_core.orchestration.ports import (
     Delta,
     ObserverPort,
-    OpenedRun,
     PlannerPort,
     PlanQuery,
     PlanReply,
@@ -49,34 +42,9 @@ from podium_core.orchestration.ports import (
     Unobserved,
     WorkerPort,
 )
+from podium_core.orchestration.request import RunRequest
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What the edge hands to the runner: who asks what, with which limits.
-
-    `named_worker_id` asks for one worker by name (model `worker/<id>`): no plan is made. `parameters`
-    are the provider body fields of the answering step (temperature, stop, tools, ...);
-    `max_output_tokens` limits the answering step. `stream` says whether deltas are wanted.
-    """
-
-    run_id: str
-    kind: RunKind
-    tenant_id: str
-    principal_id: str
-    requested_model: str
-    tier: str
-    question: Question
-    caps: Caps
-    client_filter: WorkerFilter = WorkerFilter()
-    tenant_filter: WorkerFilter = WorkerFilter()
-    named_worker_id: str | None = None
-    tenant_budget_usd_micros: int | None = None
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    max_output_tokens: int | None = None
-    stream: bool = False
 
 
 @dataclass(slots=True)
@@ -172,23 +140,12 @@ class Runner:
     # --- admit, plan, record ---------------------------------------------------------------------
 
     async def _admit(self, request: RunRequest, pool: Pool) -> tuple[tuple[Verdict, ...], tuple[Worker, ...]]:
-        demands = Demands(
-            client_filter=request.client_filter,
-            tenant_filter=request.tenant_filter,
-            named_worker_id=request.named_worker_id,
-            has_images=any(m.image_count for m in request.question.messages),
-            features=demanded_features(request.parameters),
-            input_tokens_at_most=token_bound(request.question),
-            max_cost_usd_micros=request.caps.max_cost_usd_micros,
-            has_money_cap=request.caps.max_cost_usd_micros is not None
-            or request.tenant_budget_usd_micros is not None,
-        )
         with self._observer.span("policy", {"run_id": request.run_id, "worker_count": len(pool.workers)}):
-            verdicts = judge(pool, demands)
+            verdicts = judge(pool, request.demands)
         try:
             return verdicts, eligible_workers(pool, verdicts)
         except PodiumError as refusal:
-            refused = self._opened(request, pool, verdicts, None, refusal.reason)
+            refused = request.opened(self._ids.new("evt"), pool, verdicts, None, refusal.reason)
             await self._recorder.open_run(refused)
             refusal.metadata["run_id"] = request.run_id
             raise
@@ -236,9 +193,8 @@ class Runner:
     async def _open(
         self, request: RunRequest, pool: Pool, verdicts: tuple[Verdict, ...], reply: PlanReply
     ) -> None:
-        opening = asyncio.ensure_future(
-            self._recorder.open_run(self._opened(request, pool, verdicts, reply, ""))
-        )
+        opened = request.opened(self._ids.new("evt"), pool, verdicts, reply)
+        opening = asyncio.ensure_future(self._recorder.open_run(opened))
         try:
             await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -255,31 +211,6 @@ class Runner:
                 )
         except (PodiumError, TimeoutError):
             return  # the lease lapses and audit seals the run itself
-
-    def _opened(
-        self,
-        request: RunRequest,
-        pool: Pool,
-        verdicts: tuple[Verdict, ...],
-        reply: PlanReply | None,
-        refusal_reason: str,
-    ) -> OpenedRun:
-        return OpenedRun(
-            event_id=self._ids.new("evt"),
-            run_id=request.run_id,
-            kind=request.kind,
-            tenant_id=request.tenant_id,
-            principal_id=request.principal_id,
-            requested_model=request.requested_model,
-            question=request.question,
-            verdicts=verdicts,
-            caps=request.caps,
-            pool_digest=pool.pool_digest,
-            price_digest=pool.price_digest,
-            plan=reply,
-            tenant_budget_usd_micros=request.tenant_budget_usd_micros,
-            refusal_reason=refusal_reason,
-        )
 
     # --- perform ---------------------------------------------------------------------------------
 

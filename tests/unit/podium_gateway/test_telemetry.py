@@ -17,7 +17,8 @@ from tests.fakes.worker import FakeWorkers, Reply
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import Caps, RunKind
-from podium_core.orchestration.runner import Runner, RunRequest
+from podium_core.orchestration.request import RunRequest
+from podium_core.orchestration.runner import Runner
 from podium_core.runtime.telemetry import Telemetry
 from podium_gateway.telemetry import RunTelemetry
 

@@ -29,7 +29,8 @@ from podium_core.orchestration.events import (
 )
 from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.ports import StepCall
-from podium_core.orchestration.runner import Runner, RunRequest
+from podium_core.orchestration.request import RunRequest
+from podium_core.orchestration.runner import Runner
 
 LIMITS = RunnerLimits(
     retry_base_s=0.001, retry_max_s=0.05, step_timeout_s=5, plan_timeout_s=5, seal_timeout_s=1

@@ -15,7 +15,8 @@ from podium_core.domain.run import Caps, RunKind, RunOutcome
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.events import AnswerDelta, RunFinished
 from podium_core.orchestration.limits import RunnerLimits
-from podium_core.orchestration.runner import Runner, RunRequest
+from podium_core.orchestration.request import RunRequest
+from podium_core.orchestration.runner import Runner
 
 IDS = ("a", "b", "c")
 POOL = pool(*(worker(name, skills={"x": 500_000}) for name in IDS))

@@ -1,0 +1,77 @@
+"""What the edge hands to the runner, and what it demands of workers and of the record."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from podium_core.domain.policy import Verdict, WorkerFilter
+from podium_core.domain.pool import Pool
+from podium_core.domain.run import Caps, Question, RunKind
+from podium_core.orchestration.eligible import Demands, demanded_features, token_bound
+from podium_core.orchestration.ports import OpenedRun, PlanReply
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What the edge hands to the runner: who asks what, with which limits.
+
+    `named_worker_id` asks for one worker by name (model `worker/<id>`): no plan is made. `parameters`
+    are the provider body fields of the answering step (temperature, stop, tools, ...);
+    `max_output_tokens` limits the answering step. `stream` says whether deltas are wanted.
+    """
+
+    run_id: str
+    kind: RunKind
+    tenant_id: str
+    principal_id: str
+    requested_model: str
+    tier: str
+    question: Question
+    caps: Caps
+    client_filter: WorkerFilter = WorkerFilter()
+    tenant_filter: WorkerFilter = WorkerFilter()
+    named_worker_id: str | None = None
+    tenant_budget_usd_micros: int | None = None
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    max_output_tokens: int | None = None
+    stream: bool = False
+
+    @property
+    def demands(self) -> Demands:
+        """What this request asks of a worker."""
+        money_cap = self.caps.max_cost_usd_micros
+        return Demands(
+            client_filter=self.client_filter,
+            tenant_filter=self.tenant_filter,
+            named_worker_id=self.named_worker_id,
+            has_images=any(message.image_count for message in self.question.messages),
+            features=demanded_features(self.parameters),
+            input_tokens_at_most=token_bound(self.question),
+            max_cost_usd_micros=money_cap,
+            has_money_cap=money_cap is not None or self.tenant_budget_usd_micros is not None,
+        )
+
+    def opened(
+        self,
+        event_id: str,
+        pool: Pool,
+        verdicts: tuple[Verdict, ...],
+        plan: PlanReply | None,
+        refusal_reason: str = "",
+    ) -> OpenedRun:
+        """Return what is recorded before anything is dispatched, or instead of it."""
+        return OpenedRun(
+            event_id=event_id,
+            run_id=self.run_id,
+            kind=self.kind,
+            tenant_id=self.tenant_id,
+            principal_id=self.principal_id,
+            requested_model=self.requested_model,
+            question=self.question,
+            verdicts=verdicts,
+            caps=self.caps,
+            pool_digest=pool.pool_digest,
+            price_digest=pool.price_digest,
+            plan=plan,
+            tenant_budget_usd_micros=self.tenant_budget_usd_micros,
+            refusal_reason=refusal_reason,
+        )
