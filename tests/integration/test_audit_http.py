@@ -182,7 +182,7 @@ async def test_the_independent_verifier_accepts_an_export(
 async def test_content_in_many_chunks_exports_and_verifies(tmp_path: Path, tls_dir: Path) -> None:
     async with running_audit(tmp_path, tls_dir) as audit:
         await audit.run("run_1", until="open")
-        big = b"0123456789abcdef" * 60_000
+        big = b"0123456789abcdef" * 600_000
         header = pb.PutContentHeader(
             event_id="big",
             run_id="run_1",
@@ -198,6 +198,10 @@ async def test_content_in_many_chunks_exports_and_verifies(tmp_path: Path, tls_d
         await audit.call("router", "BeginAttempt", begin_request("run_1.1", "run_1", body=body))
         await audit.call("router", "EndAttempt", end_request("run_1.1", "run_1"))
         await audit.call("gateway", "Seal", seal_request("run_1"))
+        _, page = await audit.get("/v1/runs/run_1")
+        shown = {part["part_id"]: part for part in page["contents"]}
+        assert shown["big"]["omitted"]
+        assert shown["question"]["text"] == "What is 2+2?"
         vkey = (await audit.get("/v1/vkey"))[1].decode().strip()
         _, data = await audit.get("/v1/runs/run_1/export")
         assert len(data) > len(big)
