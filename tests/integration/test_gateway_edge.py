@@ -139,6 +139,7 @@ async def test_a_body_that_never_comes_is_not_waited_for() -> None:
         ("Bearer ' OR '1'='1", 401, "invalid_api_key"),
         (f"Bearer {AUDITOR_TOKEN}", 403, "role_missing"),
     ],
+    ids=["no key", "sql", "auditor"],
 )
 async def test_strangers_stay_out_of_every_route(header: str, status: int, code: str) -> None:
     async with running_edge() as edge, aiohttp.ClientSession(headers={"Authorization": header}) as session:

@@ -19,14 +19,22 @@ def test_a_bearer_key_is_known() -> None:
     assert _principal_of(f"bearer  {TOKEN} ") == "key-1"
 
 
-@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", f"Basic {TOKEN}", TOKEN])
+@pytest.mark.parametrize(
+    "header",
+    [None, "", "Bearer", "Bearer ", f"Basic {TOKEN}", TOKEN],
+    ids=["none", "empty", "no token", "blank token", "other scheme", "no scheme"],
+)
 def test_a_missing_key_is_asked_for(header: str | None) -> None:
     with pytest.raises(PodiumError) as caught:
         _principal_of(header)
     assert (caught.value.code, caught.value.reason) == (Code.UNAUTHENTICATED, "MISSING_API_KEY")
 
 
-@pytest.mark.parametrize("token", ["' OR '1'='1", f"{TOKEN}x", TOKEN[:-1], "podium_key-1_", "é" * 50])
+@pytest.mark.parametrize(
+    "token",
+    ["' OR '1'='1", f"{TOKEN}x", TOKEN[:-1], "podium_key-1_", "é" * 50],
+    ids=["sql", "longer", "shorter", "no secret", "not ascii"],
+)
 def test_a_wrong_key_is_refused_without_repeating_it(token: str) -> None:
     with pytest.raises(PodiumError) as caught:
         _principal_of(f"Bearer {token}")
