@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SOURCES := src services verifier tests benchmarks docs
 export PODIUM_HOME ?= $(CURDIR)/.podium
 
-.PHONY: help setup up down test faults bench check lint types imports proto proto-check docs docs-check lock lock-check audit-deps fmt clean
+.PHONY: help setup up down test faults bench check lint types imports proto proto-check proto-pin docs docs-check lock lock-check audit-deps fmt clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -59,7 +59,10 @@ proto: setup  ## regenerate gen/ from protos/
 proto-check: proto  ## contracts: lint, no breaking change, gen/ is fresh
 	$(BIN)/buf lint
 	$(BIN)/buf breaking --against tests/golden/contracts.binpb
-	@git diff --exit-code --stat -- gen || { echo "gen/ is stale: run 'make proto' and commit"; exit 1; }
+	@test -z "$$(git status --porcelain -- gen)" || { git status --short -- gen; echo "gen/ is stale: run 'make proto' and commit"; exit 1; }
+
+proto-pin: setup  ## pin the contracts that proto-check compares with: at each release
+	$(BIN)/buf build -o tests/golden/contracts.binpb
 
 docs: setup  ## regenerate the pages that come from code
 	$(BIN)/python docs/generate.py
