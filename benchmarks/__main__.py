@@ -10,11 +10,11 @@ from pathlib import Path
 import uvloop
 from rich.console import Console
 from rich.table import Table
-from tests.e2e.cluster import Cluster, free_ports, running
 
 from benchmarks.critical_path import measure_critical_path
 from benchmarks.load import Load, measure, rss_mib
 from benchmarks.sealing import Sealing, measure_sealing
+from tests.e2e.cluster import Cluster, free_ports, running
 
 _SERIAL_COMMITS = 3  # opening, the one attempt's permit, seal
 _BENCH_WORKER = """

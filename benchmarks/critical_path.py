@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 import aiohttp
+
 from tests.e2e.cluster import Cluster
 
 _QUESTION = "What is 12*12, and how many days are there from 2026-01-01 to 2026-03-01? Then add both results."

@@ -7,8 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.e2e.cluster import Cluster
-
 from podium.audit.v1 import audit_service_pb2 as audit_pb
 from podium.audit.v1 import audit_service_pb2_grpc as audit_grpc
 from podium.plan.v1 import plan_pb2 as plan_pb
@@ -16,6 +14,7 @@ from podium_core.domain.clock import SystemClock
 from podium_core.domain.ids import RandomIds
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.identity import TlsFiles
+from tests.e2e.cluster import Cluster
 
 _AT_ONCE = 128
 

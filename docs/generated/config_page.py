@@ -1,11 +1,11 @@
 """docs/config.md: every setting of every service, and the two files with all their fields."""
 
-from docs.generated.markdown import table
-from podium_conductor.settings import ConductorSettings
 from pydantic_settings import BaseSettings
 
+from docs.generated.markdown import table
 from podium_audit.settings import AuditSettings
 from podium_cli.settings import CliSettings
+from podium_conductor.settings import ConductorSettings
 from podium_core.runtime.settings_base import ServiceSettings
 from podium_gateway.settings import GatewaySettings
 from podium_router.settings import RouterSettings

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from docs.generated.docstrings import meanings
 from docs.generated.markdown import table
-
 from podium_core.domain import errors
 from podium_core.domain.errors import Code
 from podium_core.runtime.grpc_errors import STATUS_OF_CODE

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from docs.generated.docstrings import meanings
 from docs.generated.markdown import table
-
 from podium_core.runtime import attributes
 
 _HEAD = """\

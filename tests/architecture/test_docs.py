@@ -4,7 +4,6 @@ from pathlib import Path
 
 from docs.generate import pages
 from docs.generated.config_page import POOL_EXAMPLE, SERVICES, TENANTS_EXAMPLE
-
 from podium_core.config.pool import load_pool
 from podium_core.config.tenants import load_tenants
 from podium_core.domain.errors import Code

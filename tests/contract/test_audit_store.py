@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.audit_store import FakeLogStore
 
 from podium_audit.ports import (
     Batch,
@@ -20,6 +19,7 @@ from podium_audit.ports import (
 )
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
+from tests.fakes.audit_store import FakeLogStore
 
 
 @pytest.fixture(params=["fake", "sqlite"])

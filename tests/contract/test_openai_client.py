@@ -8,14 +8,14 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.usage import Usage
 from tests.fakes.gateway import TOKEN, EdgeServer, running_edge
 from tests.fakes.planner import FakePlanner, plan_of
 from tests.fakes.pools import pool, worker
 from tests.fakes.recorder import FakeRecorder
 from tests.fakes.worker import FakeWorkers, Reply
-
-from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.usage import Usage
 
 ASKED: list[ChatCompletionMessageParam] = [{"role": "user", "content": "What is 6 times 7?"}]
 TOOL: ChatCompletionToolParam = {

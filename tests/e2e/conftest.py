@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+
 from tests.e2e.cluster import Cluster, running
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import aiohttp
 import openai
 import pytest
-from tests.e2e.cluster import Cluster
 
 from podium_verifier.verify import Verified, verify_export
+from tests.e2e.cluster import Cluster
 
 THREE_SPECIALISTS = "Multiply 17 by 23, write the result as a Roman numeral, and reverse the letters."
 ANSWER = "ICXCCC"

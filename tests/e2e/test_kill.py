@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+
 from tests.e2e.cluster import Cluster, running
 
 RUNS = 200

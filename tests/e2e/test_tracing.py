@@ -6,6 +6,7 @@ from typing import Any
 
 import aiohttp
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
 from tests.e2e.cluster import SERVICES, Cluster, running
 from tests.fakes.otlp_receiver import OtlpReceiver
 

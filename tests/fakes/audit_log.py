@@ -6,9 +6,6 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
-from tests.fakes.audit_store import FakeLogStore, FakeRunKeys, FakeSigner
-from tests.fakes.ids import FakeClock
-
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import (
     AppendNote,
@@ -31,6 +28,8 @@ from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.policy import Verdict
 from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunKind, RunOutcome
 from podium_core.domain.usage import Usage
+from tests.fakes.audit_store import FakeLogStore, FakeRunKeys, FakeSigner
+from tests.fakes.ids import FakeClock
 
 ORIGIN = "podium.local/audit"
 RUN = "run_1"

@@ -15,11 +15,11 @@ from sqlite3 import connect
 from typing import Any
 
 import aiohttp
-from tests.fakes.audit_service import settings_for
-from tests.fakes.tls import tls_of
 
 from podium.audit.v1 import audit_service_pb2_grpc
 from podium_core.runtime.grpc_client import open_channel
+from tests.fakes.audit_service import settings_for
+from tests.fakes.tls import tls_of
 
 
 def free_ports(count: int) -> list[int]:

@@ -11,7 +11,6 @@ import aiohttp
 from aiohttp import web
 from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.trace import NoOpTracerProvider, Tracer
-from tests.fakes.tls import tls_of
 
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium.audit.v1 import audit_service_pb2_grpc
@@ -24,6 +23,7 @@ from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.telemetry import Telemetry
+from tests.fakes.tls import tls_of
 
 KEYS = (
     ("acme", "key1", ("client",)),

@@ -6,10 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiohttp import web
-from tests.fakes.planner import FakePlanner
-from tests.fakes.pools import pool, worker
-from tests.fakes.recorder import FakeRecorder
-from tests.fakes.worker import FakeWorkers
 
 from podium_core.config.tenants import AUDITOR, CLIENT, Key, Tenant, Tenants, new_key
 from podium_core.domain.clock import SystemClock
@@ -22,6 +18,10 @@ from podium_gateway.assembly import Backing, build_edge
 from podium_gateway.http import Edge, build_app, serve
 from podium_gateway.ports import Readiness
 from podium_gateway.settings import GatewaySettings
+from tests.fakes.planner import FakePlanner
+from tests.fakes.pools import pool, worker
+from tests.fakes.recorder import FakeRecorder
+from tests.fakes.worker import FakeWorkers
 
 TOKEN, _DIGEST = new_key("key-1")
 AUDITOR_TOKEN, _AUDITOR_DIGEST = new_key("key-2")

@@ -10,9 +10,6 @@ from typing import Any
 
 import grpc
 from opentelemetry import metrics, trace
-from tests.fakes.attempt_log import FakeAudit, audit_server
-from tests.fakes.tls import tls_of
-from tests.fakes.upstream import Upstream
 
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2 as pb
@@ -35,6 +32,9 @@ from podium_router.outbox import BatchLimits
 from podium_router.providers.native import NativeClient, ProviderLimits
 from podium_router.servicer import PERMISSIONS, RouterServicer
 from podium_router.telemetry import ChatTelemetry
+from tests.fakes.attempt_log import FakeAudit, audit_server
+from tests.fakes.tls import tls_of
+from tests.fakes.upstream import Upstream
 
 KEY = "sk-canary-4f1d9b7e5c3a"
 """The provider key of every worker in these tests. It may show up in one place only: the upstream's log."""

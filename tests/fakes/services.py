@@ -7,10 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tests.fakes.planner import plan_of
-from tests.fakes.pools import pool, worker
-from tests.fakes.tls import tls_of
-
 from podium.audit.v1 import audit_service_pb2 as audit_pb
 from podium.audit.v1 import audit_service_pb2_grpc
 from podium.conductor.v1 import conductor_service_pb2 as conductor_pb
@@ -26,6 +22,9 @@ from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.wire.plan_query import plan_reply_to_proto
 from podium_core.wire.pool import pool_to_proto
 from podium_core.wire.usage import usage_to_proto
+from tests.fakes.planner import plan_of
+from tests.fakes.pools import pool, worker
+from tests.fakes.tls import tls_of
 
 _Context = Any
 

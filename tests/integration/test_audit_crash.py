@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from tests.fakes.audit_process import AuditProcess, audit_process
-from tests.fakes.audit_service import begin_request, end_request, open_request, seal_request
 
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.keys import SIGNING_KEY_FILE, FileSigner
 from podium_core.domain import merkle
+from tests.fakes.audit_process import AuditProcess, audit_process
+from tests.fakes.audit_service import begin_request, end_request, open_request, seal_request
 
 RUNS_AT_ONCE = 24
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.fakes.audit_process import AuditProcess, audit_process
-from tests.fakes.audit_service import begin_request, end_request, open_request, running_audit, seal_request
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_verifier.verify import Verified, verify_export
+from tests.fakes.audit_process import AuditProcess, audit_process
+from tests.fakes.audit_service import begin_request, end_request, open_request, running_audit, seal_request
 
 
 class Caller:

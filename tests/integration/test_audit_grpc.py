@@ -10,6 +10,10 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from podium.audit.v1 import audit_service_pb2 as pb
+from podium.plan.v1 import plan_pb2
+from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.audit_service import (
     RunningAudit,
     begin_request,
@@ -18,10 +22,6 @@ from tests.fakes.audit_service import (
     running_audit,
     seal_request,
 )
-
-from podium.audit.v1 import audit_service_pb2 as pb
-from podium.plan.v1 import plan_pb2
-from podium_core.domain.errors import Code, PodiumError
 
 METHODS: dict[str, Any] = {
     "OpenRun": open_request("run_x"),

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.audit_service import RunningAudit, begin_request, end_request, running_audit, seal_request
 
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium_core.domain.record import canonical
 from podium_verifier.verify import Verified, verify_export
+from tests.fakes.audit_service import RunningAudit, begin_request, end_request, running_audit, seal_request
 
 
 async def two_runs(audit: RunningAudit) -> None:

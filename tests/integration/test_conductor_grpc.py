@@ -13,9 +13,6 @@ import grpc
 import pytest
 from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.trace import NoOpTracerProvider
-from tests.fakes.engine import FakeEngine
-from tests.fakes.pools import question, worker
-from tests.fakes.tls import tls_of
 
 from podium.conductor.v1 import conductor_service_pb2 as pb
 from podium.conductor.v1.conductor_service_pb2_grpc import (
@@ -36,6 +33,9 @@ from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.wire.plan_query import plan_query_to_proto, plan_reply_from_proto
+from tests.fakes.engine import FakeEngine
+from tests.fakes.pools import question, worker
+from tests.fakes.tls import tls_of
 
 if TYPE_CHECKING:  # only the type stub knows it
     from podium.conductor.v1.conductor_service_pb2_grpc import ConductorServiceAsyncStub

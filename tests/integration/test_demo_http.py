@@ -16,10 +16,10 @@ from urllib.request import urlopen
 import aiohttp
 import openai
 import pytest
-from tests.fakes.ids import CountingIds
 
 from podium_core.domain.clock import SystemClock
 from podium_demo.server import DemoServer
+from tests.fakes.ids import CountingIds
 
 
 @asynccontextmanager

@@ -9,11 +9,6 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.fakes.gateway import AUDITOR_TOKEN, TOKEN, EdgeServer, running_edge
-from tests.fakes.planner import FakePlanner, plan_of
-from tests.fakes.pools import pool
-from tests.fakes.recorder import FakeRecorder
-from tests.fakes.worker import FakeWorkers, Reply
 
 from podium_core.config.tenants import Tenant
 from podium_core.domain.errors import Code, PodiumError
@@ -21,6 +16,11 @@ from podium_core.domain.run import Caps, RunOutcome
 from podium_core.orchestration.ports import PlanQuery, PlanReply
 from podium_gateway.errors import HTTP_TABLE
 from podium_gateway.ports import Readiness
+from tests.fakes.gateway import AUDITOR_TOKEN, TOKEN, EdgeServer, running_edge
+from tests.fakes.planner import FakePlanner, plan_of
+from tests.fakes.pools import pool
+from tests.fakes.recorder import FakeRecorder
+from tests.fakes.worker import FakeWorkers, Reply
 
 URL = "/v1/chat/completions"
 ASKED: dict[str, Any] = {"model": "podium", "messages": [{"role": "user", "content": "6 times 7?"}]}

@@ -12,8 +12,6 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.fakes.services import Services, running_services, unavailable
-from tests.fakes.tls import tls_of
 
 from podium.plan.v1 import plan_pb2
 from podium_core.config.tenants import new_key
@@ -23,6 +21,8 @@ from podium_core.domain.ids import RandomIds
 from podium_core.runtime.telemetry import configure_telemetry
 from podium_gateway.service import Gateway, running_gateway
 from podium_gateway.settings import GatewaySettings
+from tests.fakes.services import Services, running_services, unavailable
+from tests.fakes.tls import tls_of
 
 ASKED: dict[str, Any] = {
     "model": "podium",

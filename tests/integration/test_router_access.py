@@ -5,13 +5,13 @@ from typing import Any
 
 import grpc
 import pytest
-from tests.fakes.router_rig import KEY, router_rig
 
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.pool import Health
 from podium_core.wire.pool import pool_from_proto
+from tests.fakes.router_rig import KEY, router_rig
 
 PLAN = plan_pb2.ATTEMPT_KIND_PLAN
 STEP = plan_pb2.ATTEMPT_KIND_STEP

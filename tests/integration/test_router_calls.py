@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.router_rig import KEY, router_rig
-from tests.fakes.upstream import DONE, USAGE, Reply, answer, chunk, event
 
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
 from podium_router.outbox import BatchLimits
+from tests.fakes.router_rig import KEY, router_rig
+from tests.fakes.upstream import DONE, USAGE, Reply, answer, chunk, event
 
 MANY_SCRIPTS = 'Größe 漢字 かな 한글 👩‍👩‍👧‍👦 🇩🇪 \n\t\\"end'
 CALLS: list[dict[str, Any]] = [

@@ -6,8 +6,6 @@ from typing import Any
 
 import grpc
 import pytest
-from tests.fakes.router_rig import Rig, router_rig
-from tests.fakes.upstream import answer
 
 from podium.audit.v1 import audit_service_pb2
 from podium.plan.v1 import plan_pb2
@@ -15,6 +13,8 @@ from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
 from podium_router.lanes import LaneLimits
 from podium_router.providers.native import ProviderLimits
+from tests.fakes.router_rig import Rig, router_rig
+from tests.fakes.upstream import answer
 
 CANCELLED = plan_pb2.ATTEMPT_OUTCOME_CANCELLED
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.fakes.router_rig import KEY, Outcome, Rig, router_rig
-from tests.fakes.upstream import DONE, Reply, answer, chunk, event, refusal
 
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
 from podium_router.breaker import BreakerLimits
 from podium_router.providers.native import ProviderLimits
+from tests.fakes.router_rig import KEY, Outcome, Rig, router_rig
+from tests.fakes.upstream import DONE, Reply, answer, chunk, event, refusal
 
 FAILED = plan_pb2.ATTEMPT_OUTCOME_FAILED
 TIMED_OUT = plan_pb2.ATTEMPT_OUTCOME_TIMED_OUT

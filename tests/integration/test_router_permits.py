@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.attempt_log import audit_server
-from tests.fakes.router_rig import Rig, router_rig
-from tests.fakes.tls import tls_of
-from tests.fakes.upstream import answer, refusal
 
 from podium.audit.v1 import audit_service_pb2
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
 from podium_router.dispatch import DispatchLimits
+from tests.fakes.attempt_log import audit_server
+from tests.fakes.router_rig import Rig, router_rig
+from tests.fakes.tls import tls_of
+from tests.fakes.upstream import answer, refusal
 
 
 async def refused(rig: Rig, request: pb.CompleteRequest | None = None, **how: Any) -> PodiumError:

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import grpc
 import pytest
-from tests.fakes.attempt_log import FakeAudit, audit_server
-from tests.fakes.router_rig import worker_entry
-from tests.fakes.tls import tls_of
-from tests.fakes.upstream import Upstream, answer
 
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2 as pb
 from podium.router.v1.router_service_pb2_grpc import RouterServiceStub
 from podium_core.runtime.grpc_client import open_channel
+from tests.fakes.attempt_log import FakeAudit, audit_server
+from tests.fakes.router_rig import worker_entry
+from tests.fakes.tls import tls_of
+from tests.fakes.upstream import Upstream, answer
 
 MAX_RSS_MB = 120
 

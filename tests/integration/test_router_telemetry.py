@@ -11,11 +11,11 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
-from tests.fakes.router_rig import KEY, Rig, router_rig
-from tests.fakes.upstream import answer, refusal
 
 from podium_core.domain.errors import PodiumError
 from podium_core.runtime import attributes as names
+from tests.fakes.router_rig import KEY, Rig, router_rig
+from tests.fakes.upstream import answer, refusal
 
 CANARY = "canary-question-8c1e"
 ANSWER_CANARY = "canary-answer-77aa"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import grpc
 import pytest
-from tests.fakes.echo_service import METHODS, Context, EchoService, Peer, echo_server
-from tests.fakes.tls import tls_of
 
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_client import retry_unary
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_server import GrpcServer
+from tests.fakes.echo_service import METHODS, Context, EchoService, Peer, echo_server
+from tests.fakes.tls import tls_of
 
 SECRET = "postgres://user:hunter2@db"
 

@@ -8,14 +8,14 @@ from typing import Any
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc  # type: ignore[import-untyped]
-from tests.fakes.echo_service import ONE_TO_ONE, Context, EchoService, Peer, echo_server
-from tests.fakes.tls import tls_of
 
 from podium_cli.local_ca import create_local_ca, service_files
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.identity import TlsFiles, caller_of
+from tests.fakes.echo_service import ONE_TO_ONE, Context, EchoService, Peer, echo_server
+from tests.fakes.tls import tls_of
 
 
 async def _say_caller(request: bytes, context: Context) -> bytes:

@@ -8,15 +8,15 @@ from urllib.request import urlopen
 
 import pytest
 from opentelemetry import trace
-from tests.fakes.echo_service import Context, EchoService, Peer, echo_server
-from tests.fakes.otlp_receiver import OtlpReceiver
-from tests.fakes.tls import tls_of
 
 from podium_core.domain.errors import PodiumError
 from podium_core.runtime.attributes import METRIC_RUN_DURATION, METRIC_RUNS, RUN_ID
 from podium_core.runtime.grpc_client import call_metadata
 from podium_core.runtime.settings_base import ServiceSettings
 from podium_core.runtime.telemetry import SHUTDOWN_S, configure_telemetry
+from tests.fakes.echo_service import Context, EchoService, Peer, echo_server
+from tests.fakes.otlp_receiver import OtlpReceiver
+from tests.fakes.tls import tls_of
 
 
 def _settings(tls_dir: Path, *, otlp_endpoint: str = "", metrics_listen: str = "") -> ServiceSettings:

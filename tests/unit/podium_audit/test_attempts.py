@@ -6,6 +6,12 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+
+from podium_audit.commands import BodyPiece, OpenRun, Part
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.plan import Access, Step
+from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunKind
+from podium_core.domain.usage import Usage
 from tests.fakes.audit_log import (
     THREE_STEPS,
     LogScene,
@@ -19,12 +25,6 @@ from tests.fakes.audit_log import (
     seal,
     text_part,
 )
-
-from podium_audit.commands import BodyPiece, OpenRun, Part
-from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.plan import Access, Step
-from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunKind
-from podium_core.domain.usage import Usage
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.audit_store import FakeSigner
 
 from podium_audit.checkpoint import CheckpointSigner
+from tests.fakes.audit_store import FakeSigner
 
 SIGNER = CheckpointSigner("podium.local/audit", FakeSigner())
 ROOT = sha256(b"root").digest()

@@ -4,6 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
+from podium_audit.commands import Command, RecordRead
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.run import RunOutcome
 from tests.fakes.audit_log import (
     THREE_STEPS,
     LogScene,
@@ -18,10 +22,6 @@ from tests.fakes.audit_log import (
     seal,
     text_part,
 )
-
-from podium_audit.commands import Command, RecordRead
-from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.run import RunOutcome
 
 
 @pytest.fixture

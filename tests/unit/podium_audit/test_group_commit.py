@@ -5,13 +5,13 @@ import threading
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.fakes.audit_log import LogScene, begin, end, open_run, seal
-from tests.fakes.audit_store import FakeLogStore, FakeMetrics
 
 from podium_audit.group_commit import GroupCommit
 from podium_audit.ports import Batch, StoreError
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
+from tests.fakes.audit_log import LogScene, begin, end, open_run, seal
+from tests.fakes.audit_store import FakeLogStore, FakeMetrics
 
 
 class GatedStore(FakeLogStore):

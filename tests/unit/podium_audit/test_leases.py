@@ -1,8 +1,7 @@
 """Leases: renewed or lost."""
 
-from tests.fakes.ids import FakeClock
-
 from podium_audit.leases import Leases
+from tests.fakes.ids import FakeClock
 
 
 def made() -> tuple[Leases, FakeClock]:

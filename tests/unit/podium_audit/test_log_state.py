@@ -8,6 +8,14 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from podium_audit.commands import Command
+from podium_audit.ports import StoreError
+from podium_audit.tiles import TileNodes, inclusion_proof
+from podium_core.domain import merkle
+from podium_core.domain.errors import PodiumError
+from podium_core.domain.plan import Step
+from podium_core.domain.run import AttemptOutcome, Caps
 from tests.fakes.audit_log import (
     THREE_STEPS,
     LogScene,
@@ -19,14 +27,6 @@ from tests.fakes.audit_log import (
     plan_of,
     seal,
 )
-
-from podium_audit.commands import Command
-from podium_audit.ports import StoreError
-from podium_audit.tiles import TileNodes, inclusion_proof
-from podium_core.domain import merkle
-from podium_core.domain.errors import PodiumError
-from podium_core.domain.plan import Step
-from podium_core.domain.run import AttemptOutcome, Caps
 
 RUNS = ("run_1", "run_2", "run_3")
 ATTEMPTS = tuple(f"{run}.{number}" for run in RUNS for number in range(4))

@@ -5,6 +5,14 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+
+from podium_audit import contents
+from podium_audit.commands import PlanEvidence, WorkerChance
+from podium_audit.ports import StoreError
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.plan import Access, Plan, PlanSource, Step
+from podium_core.domain.run import Caps, RunKind
+from podium_core.domain.usage import Usage, UsageSource
 from tests.fakes.audit_log import (
     LogScene,
     append_plan,
@@ -17,14 +25,6 @@ from tests.fakes.audit_log import (
     seal,
     text_part,
 )
-
-from podium_audit import contents
-from podium_audit.commands import PlanEvidence, WorkerChance
-from podium_audit.ports import StoreError
-from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.plan import Access, Plan, PlanSource, Step
-from podium_core.domain.run import Caps, RunKind
-from podium_core.domain.usage import Usage, UsageSource
 
 
 @pytest.fixture

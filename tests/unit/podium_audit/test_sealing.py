@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.fakes.audit_log import LogScene, begin, end, event, open_run, seal
-from tests.fakes.audit_store import FakeMetrics
-from tests.fakes.ids import CountingIds
 
 from podium_audit.group_commit import GroupCommit
 from podium_audit.sealing import Reaper, Sealer
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import PodiumError
+from tests.fakes.audit_log import LogScene, begin, end, event, open_run, seal
+from tests.fakes.audit_store import FakeMetrics
+from tests.fakes.ids import CountingIds
 
 
 class Scene:

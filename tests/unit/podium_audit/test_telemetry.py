@@ -4,9 +4,9 @@ from typing import Any
 
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from tests.fakes.audit_log import LogScene, begin, open_run
 
 from podium_audit.telemetry import CommitMetrics
+from tests.fakes.audit_log import LogScene, begin, open_run
 
 
 def read(reader: InMemoryMetricReader) -> dict[str, Any]:

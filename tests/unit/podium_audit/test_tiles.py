@@ -3,11 +3,11 @@
 import random
 
 import pytest
-from tests.fakes.audit_store import FakeLogStore
 
 from podium_audit.ports import Batch, LeafRow, StoreError
 from podium_audit.tiles import TileNodes, TreeTail, inclusion_proof, load_tail
 from podium_core.domain import merkle
+from tests.fakes.audit_store import FakeLogStore
 
 
 def grow(store: FakeLogStore, tail: TreeTail, count: int) -> None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.fakes.audit_service import begin_request, end_request, open_request, seal_request
 
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium.plan.v1 import plan_pb2
@@ -11,6 +10,7 @@ from podium_audit import wire
 from podium_audit.commands import AppendNote, AppendPlan, Part, WorkerChance
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.usage import UsageSource
+from tests.fakes.audit_service import begin_request, end_request, open_request, seal_request
 
 
 def test_the_same_request_has_the_same_digest_and_another_has_not() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from tests.fakes.ids import FakeClock
 
 from podium_cli.local_ca import CA_FILE, CA_KEY_FILE, create_local_ca, service_files
+from tests.fakes.ids import FakeClock
 
 
 def _certificate(path: Path) -> x509.Certificate:

@@ -1,10 +1,10 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.podium_verifier.exported_run import Signer, three_step_run
 
 from podium_cli.__main__ import main
 from podium_core.config.tenants import load_tenants
+from tests.unit.podium_verifier.exported_run import Signer, three_step_run
 
 COMMANDS = ("up", "down", "status", "ask", "runs", "show", "verify", "keys")
 

@@ -3,9 +3,9 @@ import io
 from typing import Any
 
 from rich.console import Console
-from tests.unit.podium_verifier.exported_run import end_attempt, three_step_run
 
 from podium_cli.record_view import RecordView
+from tests.unit.podium_verifier.exported_run import end_attempt, three_step_run
 
 
 def shown(page: dict[str, Any], *, with_content: bool = False) -> str:

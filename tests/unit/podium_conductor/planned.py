@@ -5,13 +5,12 @@ from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.fakes.pools import question
-
 from podium_conductor.engines.rules.engine import RulesEngine
 from podium_core.config.pool import load_pool
 from podium_core.domain.pool import Worker
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanQuery, PlanReply
+from tests.fakes.pools import question
 
 ENGINE = RulesEngine()
 

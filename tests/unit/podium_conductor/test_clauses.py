@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.pools import worker
 
 from podium_conductor.engines.rules.clauses import MAX_CLAUSES, MAX_QUESTION_CHARS, Refers, clauses_of
 from podium_conductor.engines.rules.skills import worker_for
+from tests.fakes.pools import worker
 
 
 @pytest.mark.parametrize(

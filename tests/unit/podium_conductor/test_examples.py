@@ -1,13 +1,13 @@
 """Whole questions, planned by the rules and answered by the real specialists, all in this process."""
 
 import pytest
-from tests.fakes.ids import CountingIds
-from tests.fakes.pools import question
 
 from podium_core.orchestration.histories import VisibleStep, compose
 from podium_demo.answer import SPECIALISTS, answer
 from podium_demo.specialists.answering import DECLINES
 from podium_demo.worker_prompt import read_task
+from tests.fakes.ids import CountingIds
+from tests.fakes.pools import question
 
 from .planned import plan
 

@@ -10,8 +10,6 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import NoOpTracerProvider, StatusCode
-from tests.fakes.engine import FakeEngine
-from tests.fakes.ids import FakeClock
 
 from podium_conductor.planning import Planning, PlanningLimits
 from podium_conductor.telemetry import PlanTelemetry
@@ -20,6 +18,8 @@ from podium_core.domain.plan import PlanSource
 from podium_core.domain.plan_format import PlanFormatError, PlanRule
 from podium_core.orchestration.ports import PlanQuery
 from podium_core.runtime import attributes as names
+from tests.fakes.engine import FakeEngine
+from tests.fakes.ids import FakeClock
 
 from .planned import ENGINE, query
 

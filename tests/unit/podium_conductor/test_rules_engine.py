@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fakes.pools import worker
 
 from podium_conductor.engines.rules.workflow import JOIN
 from podium_core.domain.plan import Plan, PlanSource, Step
 from podium_core.domain.plan_format import parse_plan
 from podium_core.domain.pool import Worker
+from tests.fakes.pools import worker
 
 from .planned import ENGINE, WORKERS, at_once, plan, query, shape
 

@@ -2,13 +2,13 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.ids import CountingIds
-from tests.fakes.pools import question
 
 from podium_core.domain.run import Message, Question
 from podium_core.orchestration.histories import NO_RESPONSE, WHOLE_TASK, VisibleStep, compose
 from podium_demo import worker_prompt
 from podium_demo.worker_prompt import Task, read_task
+from tests.fakes.ids import CountingIds
+from tests.fakes.pools import question
 
 
 def sent(

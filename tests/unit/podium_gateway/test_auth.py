@@ -1,11 +1,11 @@
 """Keys: who gets in, and what the others hear."""
 
 import pytest
-from tests.fakes.gateway import AUDITOR_TOKEN, TOKEN, tenants
-from tests.fakes.ids import FakeClock
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_gateway.auth import Authenticator, tenant_filter
+from tests.fakes.gateway import AUDITOR_TOKEN, TOKEN, tenants
+from tests.fakes.ids import FakeClock
 
 
 def _principal_of(header: str | None) -> str:

@@ -1,10 +1,9 @@
 """What a plan can cost, said before anything is spent."""
 
-from tests.fakes.planner import plan_of
-from tests.fakes.pools import pool, question, worker
-
 from podium_core.orchestration.ports import PlanReply
 from podium_gateway.dry_run import CostRange, cost_range
+from tests.fakes.planner import plan_of
+from tests.fakes.pools import pool, question, worker
 
 
 def test_the_range_spans_one_token_to_the_output_limits() -> None:

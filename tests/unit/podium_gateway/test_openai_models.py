@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.fakes.pools import pool, worker
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.policy import WorkerFilter
 from podium_gateway.codecs.openai_models import model_list, one_model
+from tests.fakes.pools import pool, worker
 
 DEMO = replace(worker("sums", context_tokens=8_192), is_demo=True)
 WIDE = worker("wide", context_tokens=200_000, features=frozenset({"tools"}))

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes.gateway import gateway_settings
 
 from podium_core.runtime.settings_base import describe_settings, load_settings
 from podium_gateway.settings import GatewaySettings
+from tests.fakes.gateway import gateway_settings
 
 
 def test_defaults_are_the_documented_ports_and_limits() -> None:

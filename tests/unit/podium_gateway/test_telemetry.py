@@ -9,11 +9,6 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from tests.fakes.ids import CountingIds, FakeClock
-from tests.fakes.planner import FakePlanner, plan_of
-from tests.fakes.pools import pool, question, worker
-from tests.fakes.recorder import FakeRecorder
-from tests.fakes.worker import FakeWorkers, Reply
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import Caps, RunKind
@@ -21,6 +16,11 @@ from podium_core.orchestration.request import RunRequest
 from podium_core.orchestration.runner import Runner
 from podium_core.runtime.telemetry import Telemetry
 from podium_gateway.telemetry import RunTelemetry
+from tests.fakes.ids import CountingIds, FakeClock
+from tests.fakes.planner import FakePlanner, plan_of
+from tests.fakes.pools import pool, question, worker
+from tests.fakes.recorder import FakeRecorder
+from tests.fakes.worker import FakeWorkers, Reply
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 POOL = pool(worker("alpha"), worker("beta"))

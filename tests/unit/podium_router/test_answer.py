@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.upstream import USAGE, chunk
 
 from podium_core.domain.usage import UsageSource
 from podium_router.answer import Answer, BadAnswerError, ProviderErrorEventError
 from podium_router.calls import Delta
+from tests.fakes.upstream import USAGE, chunk
 
 
 def streamed(*chunks: object) -> tuple[Answer, list[Delta]]:

@@ -1,10 +1,10 @@
 """A failing worker is paused, probed, and taken back."""
 
 import pytest
-from tests.fakes.ids import FakeClock
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_router.breaker import Breaker, BreakerLimits, Sign
+from tests.fakes.ids import FakeClock
 
 LIMITS = BreakerLimits(failures=3, pause_s=5.0, max_pause_s=15.0)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.ids import FakeClock
 
 from podium_core.config.pool import PoolFile, load_pool
 from podium_core.domain.errors import Code, PodiumError
@@ -14,6 +13,7 @@ from podium_router.breaker import BreakerLimits, Sign
 from podium_router.catalog import Catalog
 from podium_router.keys import Keys
 from podium_router.lanes import LaneLimits
+from tests.fakes.ids import FakeClock
 
 
 class Source:

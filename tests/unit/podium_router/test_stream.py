@@ -4,12 +4,12 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.upstream import answer, chunk, event
 
 from podium_router.answer import Answer
 from podium_router.calls import Delta
 from podium_router.providers.native import _take_events
 from podium_router.providers.sse import SseParser
+from tests.fakes.upstream import answer, chunk, event
 
 
 class Sink:

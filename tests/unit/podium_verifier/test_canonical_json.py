@@ -5,9 +5,9 @@ import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.podium_verifier.exported_run import patient
 
 from podium_verifier.canonical_json import parse_object
+from tests.unit.podium_verifier.exported_run import patient
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(),

@@ -1,11 +1,11 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.podium_verifier.exported_run import Signer, three_step_run
 
 from podium_verifier import Verified, verify_export
 from podium_verifier.__main__ import main
 from podium_verifier.summary import render
+from tests.unit.podium_verifier.exported_run import Signer, three_step_run
 
 VKEY = Signer().vkey
 

@@ -2,9 +2,9 @@ import hashlib
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.podium_verifier.exported_run import audit_path, patient, tree_hash
 
 from podium_verifier.merkle import is_included, leaf_hash, node_hash
+from tests.unit.podium_verifier.exported_run import audit_path, patient, tree_hash
 
 # The eight leaves that RFC 6962's reference implementation publishes, and the roots of their first n.
 LEAVES = [

@@ -1,7 +1,7 @@
 import pytest
-from tests.unit.podium_verifier.exported_run import Signer
 
 from podium_verifier.signed_note import Checkpoint, open_checkpoint, parse_vkey
+from tests.unit.podium_verifier.exported_run import Signer
 
 # The example key of the C2SP signed-note specification and of Go's sumdb/note package.
 PUBLIC_KEY = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"

@@ -4,6 +4,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from podium_verifier import ExitCode, Fault, Verified, verify_export
 from tests.unit.podium_verifier.exported_run import (
     ExportedRun,
     Record,
@@ -20,8 +22,6 @@ from tests.unit.podium_verifier.exported_run import (
     step,
     three_step_run,
 )
-
-from podium_verifier import ExitCode, Fault, Verified, verify_export
 
 VKEY = Signer().vkey
 WHOLE = three_step_run().export()

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.ids import CountingIds
-from tests.fakes.pools import question
 
 from podium_core.orchestration.histories import VisibleStep, compose
+from tests.fakes.ids import CountingIds
+from tests.fakes.pools import question
 
 
 def tags(*drawn: str) -> Callable[[], str]:

@@ -6,11 +6,6 @@ from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
-from tests.fakes.ids import CountingIds
-from tests.fakes.planner import FakePlanner, plan_of
-from tests.fakes.pools import pool, question, worker
-from tests.fakes.recorder import FakeRecorder
-from tests.fakes.worker import FakeWorkers, Reply
 
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
@@ -31,6 +26,11 @@ from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.ports import StepCall
 from podium_core.orchestration.request import RunRequest
 from podium_core.orchestration.runner import Runner
+from tests.fakes.ids import CountingIds
+from tests.fakes.planner import FakePlanner, plan_of
+from tests.fakes.pools import pool, question, worker
+from tests.fakes.recorder import FakeRecorder
+from tests.fakes.worker import FakeWorkers, Reply
 
 LIMITS = RunnerLimits(
     retry_base_s=0.001, retry_max_s=0.05, step_timeout_s=5, plan_timeout_s=5, seal_timeout_s=1

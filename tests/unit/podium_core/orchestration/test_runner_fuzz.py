@@ -2,11 +2,6 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fakes.ids import CountingIds
-from tests.fakes.planner import FakePlanner
-from tests.fakes.pools import pool, question, worker
-from tests.fakes.recorder import FakeRecorder
-from tests.fakes.worker import FakeWorkers, Reply
 
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
@@ -17,6 +12,11 @@ from podium_core.orchestration.events import AnswerDelta, RunFinished
 from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.request import RunRequest
 from podium_core.orchestration.runner import Runner
+from tests.fakes.ids import CountingIds
+from tests.fakes.planner import FakePlanner
+from tests.fakes.pools import pool, question, worker
+from tests.fakes.recorder import FakeRecorder
+from tests.fakes.worker import FakeWorkers, Reply
 
 IDS = ("a", "b", "c")
 POOL = pool(*(worker(name, skills={"x": 500_000}) for name in IDS))

@@ -1,10 +1,10 @@
 """The retry between services: only what may help, only within the budget."""
 
 import pytest
-from tests.fakes.ids import FakeClock
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_client import call_metadata, retry_unary
+from tests.fakes.ids import FakeClock
 
 
 class Flaky:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes.tls import tls_of
 
 from podium_core.domain.errors import PodiumError
 from podium_core.runtime.settings_base import (
@@ -12,6 +11,7 @@ from podium_core.runtime.settings_base import (
     parse_listen,
     settings_config,
 )
+from tests.fakes.tls import tls_of
 
 
 class RouterSettings(ServiceSettings):

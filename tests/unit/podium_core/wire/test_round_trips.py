@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.pools import question, worker
 
 from podium.conductor.v1 import conductor_service_pb2
 from podium.plan.v1 import plan_pb2
@@ -44,6 +43,7 @@ from podium_core.wire.run import (
     verdicts_to_proto,
 )
 from podium_core.wire.usage import USAGE_SOURCE, usage_from_proto, usage_to_proto
+from tests.fakes.pools import question, worker
 
 TABLES = [
     (PLAN_SOURCE, PlanSource, plan_pb2.PlanSource),
