@@ -162,7 +162,9 @@ async def test_a_database_with_another_history_is_refused(tmp_path: Path, tls_di
     await make_log(tmp_path, tls_dir, 2)
     database = sqlite3.connect(tmp_path / "data" / "log.db")
     database.execute("DROP TRIGGER leaves_no_update")
-    database.execute("UPDATE leaves SET data = cast(replace(data, 'key1', 'key2') AS BLOB) WHERE leaf_index = 0")
+    database.execute(
+        "UPDATE leaves SET data = cast(replace(data, 'key1', 'key2') AS BLOB) WHERE leaf_index = 0"
+    )
     database.commit()
     database.close()
     assert "not those that were signed" in await refusal_to_start(tmp_path, tls_dir)
