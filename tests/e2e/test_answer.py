@@ -8,6 +8,7 @@ import aiohttp
 import openai
 import pytest
 
+from podium_verifier.faults import Fault
 from podium_verifier.verify import Verified, verify_export
 from tests.e2e.cluster import Cluster
 
@@ -124,6 +125,17 @@ async def test_an_exported_run_verifies_offline(podium: Cluster) -> None:
     assert types[:2] == ["opened", "plan"]
     assert types.count("attempt_begun") == types.count("attempt_ended") == 3
     assert "sealed" in types
+
+
+@pytest.mark.slow
+async def test_any_single_flipped_byte_of_a_real_export_is_found_and_placed(podium: Cluster) -> None:
+    export = await export_of(podium, await asyncio.to_thread(ask, podium))
+    for position in range(len(export)):
+        flipped = bytearray(export)
+        flipped[position] ^= 1 << position % 8
+        fault = verify_export(bytes(flipped))
+        assert isinstance(fault, Fault), f"byte {position} can be flipped unnoticed"
+        assert fault.line is not None, f"byte {position} is found but not placed: {fault}"
 
 
 def ask(podium: Cluster, question: str = THREE_SPECIALISTS) -> str:
