@@ -205,10 +205,14 @@ class RecorderPort(Protocol):
         ...
 
 
+Facts = Mapping[str, str | int | tuple[int, ...]]
+"""What an observer is told of a stage: ids and counts, never content."""
+
+
 class ObserverPort(Protocol):
     """Lets operators watch: a span around each stage. Observing never changes a run."""
 
-    def span(self, stage: str, facts: Mapping[str, str | int]) -> AbstractContextManager[None]:
+    def span(self, stage: str, facts: Facts) -> AbstractContextManager[None]:
         """Return a context manager around one stage: `policy`, `plan` or `step`. Facts hold no content."""
         ...
 
@@ -216,7 +220,7 @@ class ObserverPort(Protocol):
 class Unobserved:
     """Nobody watches."""
 
-    def span(self, stage: str, facts: Mapping[str, str | int]) -> AbstractContextManager[None]:
+    def span(self, stage: str, facts: Facts) -> AbstractContextManager[None]:
         """Return a context manager that does nothing."""
         del stage, facts
         return nullcontext()
