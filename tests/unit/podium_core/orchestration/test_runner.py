@@ -13,7 +13,7 @@ from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.policy import WorkerFilter
 from podium_core.domain.pool import Health, Pool
 from podium_core.domain.run import Caps, RunKind, RunOutcome
-from podium_core.domain.usage import Usage, UsageSource
+from podium_core.domain.usage import Usage, UsageSource, failure_facts
 from podium_core.orchestration.events import (
     AnswerDelta,
     Planned,
@@ -340,6 +340,31 @@ async def test_retries_count_against_the_call_cap() -> None:
     finished = await bench.finish(request(caps=Caps(max_calls=2)))
     assert len(bench.workers.calls) == 2
     assert finished.error is not None
+
+
+async def test_a_failed_attempt_costs_the_run_what_the_log_says() -> None:
+    free = PodiumError(
+        DOWN.code, "unreachable", metadata=failure_facts(Usage(source=UsageSource.ESTIMATED), 0)
+    )
+    half = PodiumError(
+        DOWN.code, "cut off", metadata=failure_facts(Usage(4, 1, source=UsageSource.ESTIMATED), 3)
+    )
+    bench = Bench(
+        FakePlanner(plan_of(("a", "", ()))),
+        FakeWorkers({"a": (Reply(error=free), Reply(error=half), Reply(cost_usd_micros=7))}),
+    )
+    finished = await bench.finish(request(caps=Caps(max_cost_usd_micros=10**9)))
+    (step,) = finished.steps
+    assert [attempt.cost_usd_micros for attempt in step.attempts] == [0, 3, 7]
+    assert finished.cost_usd_micros == 10
+    assert (finished.usage + finished.other_usage).source is UsageSource.ESTIMATED
+
+
+async def test_an_attempt_that_nobody_accounts_for_costs_its_worst_case() -> None:
+    bench = Bench(FakePlanner(plan_of(("a", "", ()))), FakeWorkers({"a": Reply(error=DOWN)}))
+    finished = await bench.finish(request())
+    assert finished.steps[0].attempts[0].cost_usd_micros > 0
+    assert finished.other_usage.source is UsageSource.UNKNOWN
 
 
 async def test_the_output_limit_shrinks_to_what_the_caps_leave() -> None:
