@@ -44,6 +44,7 @@ def ask_and_show(client: GatewayClient, asking: Asking, console: Console) -> Run
     try:
         asyncio.run(show())
     except KeyboardInterrupt:
+        view.stop()
         console.print(view.render())
         if view.run_id:
             console.print(

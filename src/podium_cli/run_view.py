@@ -62,6 +62,12 @@ class RunView:
         else:
             self.error = facts
 
+    def stop(self) -> None:
+        """Remember that nobody listens any more: what was not done is not shown as going on."""
+        for step in self._steps:
+            if not step.end:
+                step.state = "stopped" if step.state == "working" else "not begun"
+
     def render(self, *, is_live: bool = False) -> RenderableType:
         """Return the tree, the answer and, once it is there, the receipt."""
         parts: list[RenderableType] = [self._tree(is_live=is_live)]
@@ -112,10 +118,12 @@ class RunView:
         sees = [str(seen) for seen in step.plan.get("access") or ()]
         if step.plan.get("sees_previous_round"):
             sees.append("previous round")
+        planned = str(step.plan.get("worker", step.worker))
         line = Text.assemble(
             (f"step {index} ", "bold"),
             (step.worker, "green"),
             (demo_mark(step.worker in self.demo_workers), "yellow"),
+            (f" instead of {planned}" if step.worker != planned else "", "yellow"),
             (f"  sees {', '.join(sees)}" if sees else "", "dim"),
         )
         if step.state == "working" and is_live:

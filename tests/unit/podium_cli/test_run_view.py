@@ -95,7 +95,7 @@ def test_the_end_shows_answer_cost_and_receipt() -> None:
 def test_a_stream_without_step_events_shows_the_same_plan() -> None:
     said = shown(view_of(News("finished", FINISHED)))
     assert "source: rules" in said
-    assert "spare" in said
+    assert "spare instead of gpt" in said
     assert "done in 0.06 s, $0.000004" in said
 
 
@@ -108,6 +108,14 @@ def test_a_failure_and_text_that_steers_terminals_are_shown_plainly() -> None:
     assert "\x1b" not in said
     assert "\\x1b[2Jgone" in said
     assert "no plan was made" in said
+
+
+def test_an_interrupted_run_is_not_shown_as_going_on() -> None:
+    view = view_of(News("planned", {"run_id": "run_1", "plan": PLAN}), News("step_started", {"step": 0}))
+    view.stop()
+    said = shown(view)
+    assert "demo-arithmetic [demo]  stopped" in said
+    assert "sees 0  not begun" in said
 
 
 def test_a_failed_run_says_where_to_look() -> None:
