@@ -1,6 +1,7 @@
 """The conversation between the runner's planner port and the conductor service, on the wire."""
 
 from podium.conductor.v1 import conductor_service_pb2
+from podium.plan.v1 import plan_pb2
 from podium_core.domain.errors import invalid
 from podium_core.domain.run import Message, Question
 from podium_core.orchestration.ports import PlanQuery, PlanReply, WorkerChance
@@ -57,23 +58,28 @@ def plan_reply_to_proto(reply: PlanReply) -> conductor_service_pb2.PlanResponse:
     return conductor_service_pb2.PlanResponse(
         plan=plan_to_proto(reply.plan),
         raw_text=reply.raw_text,
-        choices=[
-            conductor_service_pb2.Choice(
-                step_index=index,
-                probabilities=[
-                    conductor_service_pb2.WorkerProbability(
-                        worker_id=chance.worker_id, raw_ppm=chance.raw_ppm, eligible_ppm=chance.eligible_ppm
-                    )
-                    for chance in chances
-                ],
-            )
-            for index, chances in enumerate(reply.chances)
-        ],
+        choices=choices_to_proto(reply),
         usage=usage_to_proto(reply.usage),
         model_digest=reply.model_digest,
         latency_us=reply.latency_us,
         generation_count=reply.generation_count,
     )
+
+
+def choices_to_proto(reply: PlanReply) -> list[plan_pb2.StepChoice]:
+    """Return the evidence of `reply`: each step's probabilities."""
+    return [
+        plan_pb2.StepChoice(
+            step_index=index,
+            chances=[
+                plan_pb2.WorkerChance(
+                    worker_id=chance.worker_id, raw_ppm=chance.raw_ppm, eligible_ppm=chance.eligible_ppm
+                )
+                for chance in chances
+            ],
+        )
+        for index, chances in enumerate(reply.chances)
+    ]
 
 
 def plan_reply_from_proto(message: conductor_service_pb2.PlanResponse, seed: int) -> PlanReply:
@@ -86,7 +92,7 @@ def plan_reply_from_proto(message: conductor_service_pb2.PlanResponse, seed: int
         usage=usage_from_proto(message.usage),
         model_digest=message.model_digest,
         chances=tuple(
-            tuple(WorkerChance(p.worker_id, p.raw_ppm, p.eligible_ppm) for p in choice.probabilities)
+            tuple(WorkerChance(p.worker_id, p.raw_ppm, p.eligible_ppm) for p in choice.chances)
             for choice in message.choices
         ),
         generation_count=message.generation_count,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from podium.conductor.v1 import conductor_service_pb2
+from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2
 from podium_core.domain.errors import invalid
 from podium_core.domain.pool import Card, Health, Pool, Skill, Worker
@@ -49,15 +50,7 @@ def worker_to_proto(worker: Worker) -> router_service_pb2.Worker:
         max_output_tokens=card.max_output_tokens,
         modalities=sorted(card.modalities),
         features=sorted(card.features),
-        skills=[
-            router_service_pb2.CardSkill(
-                name=skill.name,
-                accuracy_ppm=skill.accuracy_ppm,
-                sample_count=skill.sample_count,
-                measured_on=skill.measured_on,
-            )
-            for skill in card.skills
-        ],
+        skills=_skills_to_proto(card.skills),
         output_tokens_per_second=card.output_tokens_per_second,
         max_concurrency=worker.max_concurrency,
     )
@@ -75,7 +68,7 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
         provider=message.provider,
         provider_model=message.provider_model,
         card=Card(
-            skills=_skills(message.skills),
+            skills=_skills_from_proto(message.skills),
             context_tokens=message.context_tokens,
             max_output_tokens=message.max_output_tokens,
             output_tokens_per_second=message.output_tokens_per_second,
@@ -95,15 +88,7 @@ def card_to_proto(worker: Worker) -> conductor_service_pb2.Card:
     card, price = worker.card, worker.price
     return conductor_service_pb2.Card(
         worker_id=worker.worker_id,
-        skills=[
-            conductor_service_pb2.Skill(
-                name=skill.name,
-                accuracy_ppm=skill.accuracy_ppm,
-                sample_count=skill.sample_count,
-                measured_on=skill.measured_on,
-            )
-            for skill in card.skills
-        ],
+        skills=_skills_to_proto(card.skills),
         input_usd_micros_per_mtok=price.input_usd_micros_per_mtok if price else 0,
         output_usd_micros_per_mtok=price.output_usd_micros_per_mtok if price else 0,
         context_tokens=card.context_tokens,
@@ -126,7 +111,7 @@ def card_from_proto(message: conductor_service_pb2.Card) -> Worker:
         provider="",
         provider_model="",
         card=Card(
-            skills=_skills(message.skills),
+            skills=_skills_from_proto(message.skills),
             context_tokens=message.context_tokens,
             output_tokens_per_second=message.output_tokens_per_second,
             modalities=frozenset(message.modalities),
@@ -136,9 +121,19 @@ def card_from_proto(message: conductor_service_pb2.Card) -> Worker:
     )
 
 
-def _skills(
-    messages: Iterable[router_service_pb2.CardSkill | conductor_service_pb2.Skill],
-) -> tuple[Skill, ...]:
+def _skills_to_proto(skills: Iterable[Skill]) -> list[plan_pb2.Skill]:
+    return [
+        plan_pb2.Skill(
+            name=skill.name,
+            accuracy_ppm=skill.accuracy_ppm,
+            sample_count=skill.sample_count,
+            measured_on=skill.measured_on,
+        )
+        for skill in skills
+    ]
+
+
+def _skills_from_proto(messages: Iterable[plan_pb2.Skill]) -> tuple[Skill, ...]:
     return tuple(
         Skill(skill.name, skill.accuracy_ppm, skill.sample_count, skill.measured_on) for skill in messages
     )

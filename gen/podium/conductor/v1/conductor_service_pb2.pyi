@@ -50,26 +50,14 @@ class Card(_message.Message):
     MODALITIES_FIELD_NUMBER: _ClassVar[int]
     IS_DEMO_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
-    skills: _containers.RepeatedCompositeFieldContainer[Skill]
+    skills: _containers.RepeatedCompositeFieldContainer[_plan_pb2.Skill]
     input_usd_micros_per_mtok: int
     output_usd_micros_per_mtok: int
     context_tokens: int
     output_tokens_per_second: int
     modalities: _containers.RepeatedScalarFieldContainer[str]
     is_demo: bool
-    def __init__(self, worker_id: _Optional[str] = ..., skills: _Optional[_Iterable[_Union[Skill, _Mapping]]] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., output_tokens_per_second: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., is_demo: _Optional[bool] = ...) -> None: ...
-
-class Skill(_message.Message):
-    __slots__ = ("name", "accuracy_ppm", "sample_count", "measured_on")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    ACCURACY_PPM_FIELD_NUMBER: _ClassVar[int]
-    SAMPLE_COUNT_FIELD_NUMBER: _ClassVar[int]
-    MEASURED_ON_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    accuracy_ppm: int
-    sample_count: int
-    measured_on: str
-    def __init__(self, name: _Optional[str] = ..., accuracy_ppm: _Optional[int] = ..., sample_count: _Optional[int] = ..., measured_on: _Optional[str] = ...) -> None: ...
+    def __init__(self, worker_id: _Optional[str] = ..., skills: _Optional[_Iterable[_Union[_plan_pb2.Skill, _Mapping]]] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., output_tokens_per_second: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., is_demo: _Optional[bool] = ...) -> None: ...
 
 class PlanResponse(_message.Message):
     __slots__ = ("plan", "raw_text", "choices", "usage", "model_digest", "latency_us", "generation_count")
@@ -82,30 +70,12 @@ class PlanResponse(_message.Message):
     GENERATION_COUNT_FIELD_NUMBER: _ClassVar[int]
     plan: _plan_pb2.Plan
     raw_text: str
-    choices: _containers.RepeatedCompositeFieldContainer[Choice]
+    choices: _containers.RepeatedCompositeFieldContainer[_plan_pb2.StepChoice]
     usage: _plan_pb2.Usage
     model_digest: str
     latency_us: int
     generation_count: int
-    def __init__(self, plan: _Optional[_Union[_plan_pb2.Plan, _Mapping]] = ..., raw_text: _Optional[str] = ..., choices: _Optional[_Iterable[_Union[Choice, _Mapping]]] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., model_digest: _Optional[str] = ..., latency_us: _Optional[int] = ..., generation_count: _Optional[int] = ...) -> None: ...
-
-class Choice(_message.Message):
-    __slots__ = ("step_index", "probabilities")
-    STEP_INDEX_FIELD_NUMBER: _ClassVar[int]
-    PROBABILITIES_FIELD_NUMBER: _ClassVar[int]
-    step_index: int
-    probabilities: _containers.RepeatedCompositeFieldContainer[WorkerProbability]
-    def __init__(self, step_index: _Optional[int] = ..., probabilities: _Optional[_Iterable[_Union[WorkerProbability, _Mapping]]] = ...) -> None: ...
-
-class WorkerProbability(_message.Message):
-    __slots__ = ("worker_id", "raw_ppm", "eligible_ppm")
-    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
-    RAW_PPM_FIELD_NUMBER: _ClassVar[int]
-    ELIGIBLE_PPM_FIELD_NUMBER: _ClassVar[int]
-    worker_id: str
-    raw_ppm: int
-    eligible_ppm: int
-    def __init__(self, worker_id: _Optional[str] = ..., raw_ppm: _Optional[int] = ..., eligible_ppm: _Optional[int] = ...) -> None: ...
+    def __init__(self, plan: _Optional[_Union[_plan_pb2.Plan, _Mapping]] = ..., raw_text: _Optional[str] = ..., choices: _Optional[_Iterable[_Union[_plan_pb2.StepChoice, _Mapping]]] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., model_digest: _Optional[str] = ..., latency_us: _Optional[int] = ..., generation_count: _Optional[int] = ...) -> None: ...
 
 class DescribeRequest(_message.Message):
     __slots__ = ()

@@ -14,6 +14,7 @@ from podium_core.domain.run import RunOutcome
 from podium_core.orchestration.ports import OpenedRun, PlanReply, Receipt, RecorderPort, SealedRun
 from podium_core.runtime.grpc_client import call_metadata, retry_unary
 from podium_core.wire.plan import plan_to_proto
+from podium_core.wire.plan_query import choices_to_proto
 from podium_core.wire.run import RUN_KIND, RUN_OUTCOME, caps_to_proto, verdicts_to_proto
 from podium_core.wire.usage import usage_to_proto
 from podium_gateway.adapters.contents import ContentShelf, HeldContents
@@ -198,18 +199,7 @@ def _plan_record(reply: PlanReply) -> audit_service_pb2.PlanRecord:
     return audit_service_pb2.PlanRecord(
         plan=plan,
         model_digest=reply.model_digest,
-        choices=[
-            audit_service_pb2.StepChoice(
-                step_index=index,
-                chances=[
-                    audit_service_pb2.WorkerChance(
-                        worker_id=chance.worker_id, raw_ppm=chance.raw_ppm, eligible_ppm=chance.eligible_ppm
-                    )
-                    for chance in chances
-                ],
-            )
-            for index, chances in enumerate(reply.chances)
-        ],
+        choices=choices_to_proto(reply),
         usage=usage_to_proto(reply.usage),
         seed=reply.seed,
         generation_count=reply.generation_count,

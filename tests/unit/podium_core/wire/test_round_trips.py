@@ -292,6 +292,6 @@ def test_a_query_needs_a_question_and_workers_and_a_reply_its_choices_in_order()
         with pytest.raises(PodiumError) as failed:
             plan_query_from_proto(message, 1.0)
         assert failed.value.param == field
-    response = conductor_service_pb2.PlanResponse(choices=[conductor_service_pb2.Choice(step_index=1)])
+    response = conductor_service_pb2.PlanResponse(choices=[plan_pb2.StepChoice(step_index=1)])
     with pytest.raises(PodiumError, match="step order"):
         plan_reply_from_proto(response, 1)
