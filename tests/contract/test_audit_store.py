@@ -201,6 +201,31 @@ class TestSqliteAlone:
         keys.close()
         store.close()
 
+    @pytest.mark.parametrize("lost", ["log.db", "log.db-wal"])
+    @pytest.mark.parametrize("by", ["nothing", "another"])
+    def test_nothing_is_committed_to_a_file_that_is_gone(self, tmp_path: Path, lost: str, by: str) -> None:
+        store = SqliteStore(tmp_path / "log.db", busy_s=0.1)
+        store.open()
+        store.commit(one_run())
+        (tmp_path / lost).unlink()
+        if by == "another":
+            (tmp_path / lost).write_bytes(b"")
+        with pytest.raises(StoreError, match=f"{lost} was deleted or replaced"):
+            store.commit(one_run(2, first=2))
+        if lost == "log.db":
+            with pytest.raises(StoreError, match=r"log\.db was deleted or replaced"):
+                store.open()
+            assert (tmp_path / lost).exists() is (by == "another"), "no new log is begun in its place"
+        store.close()
+
+    def test_a_number_that_the_database_cannot_hold_is_refused(self, tmp_path: Path) -> None:
+        store = SqliteStore(tmp_path / "log.db", busy_s=0.1)
+        store.open()
+        with pytest.raises(StoreError, match="OverflowError"):
+            store.commit(Batch(runs=[run_row(1, budget=2**64)]))
+        assert store.next_run_no() == 1
+        store.close()
+
     def test_a_second_process_is_refused(self, tmp_path: Path) -> None:
         first, second = (SqliteStore(tmp_path / "log.db", busy_s=0.1) for _ in range(2))
         first.open()

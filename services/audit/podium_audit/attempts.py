@@ -68,6 +68,12 @@ def end(run: RunState, command: EndAttempt, max_bytes: int) -> list[Draft]:
     is_late = attempt.is_unknown
     if not is_late and command.attempt_id not in run.open_attempts:
         raise PodiumError(Code.CONFLICT, "the attempt has ended already", reason="ATTEMPT_ENDED")
+    if command.cost_usd_micros > attempt.max_cost_usd_micros:
+        raise invalid(
+            f"the attempt may cost the {attempt.max_cost_usd_micros} millionths of a dollar that its permit"
+            f" reserved, not {command.cost_usd_micros}",
+            param="cost_usd_micros",
+        )
     limits.check_texts(
         (
             ("finish_reason", command.finish_reason),

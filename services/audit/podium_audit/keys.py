@@ -1,5 +1,6 @@
 """Keys in files outside the database: the signing key and the key-encryption key, readable by us alone."""
 
+import errno
 import os
 import secrets
 import stat
@@ -81,7 +82,9 @@ def write_private(file: Path, text: str) -> None:
     draft = file.with_name(f".{file.name}.new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(descriptor, text.encode())
+        data = text.encode()
+        if os.write(descriptor, data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

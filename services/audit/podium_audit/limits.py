@@ -10,6 +10,7 @@ MAX_TEXT_LENGTH = 512
 MAX_PARTS_PER_RECORD = 128
 MAX_NOTE_FACTS = 32
 MAX_NOTE_VALUE_LENGTH = 1_024
+MAX_AMOUNT = 2**53 - 1
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _PART_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}")
@@ -35,6 +36,12 @@ def check_texts(fields: Iterable[tuple[str, str]]) -> None:
     for name, value in fields:
         if len(value) > MAX_TEXT_LENGTH:
             raise invalid(f"{name} must have at most {MAX_TEXT_LENGTH} characters", param=name)
+
+
+def check_amount(name: str, value: int | None) -> None:
+    """Raise PodiumError (INVALID_REQUEST) if an amount is larger than any record or database can hold."""
+    if value is not None and value > MAX_AMOUNT:
+        raise invalid(f"{name} may be at most {MAX_AMOUNT}", param=name)
 
 
 def check_parts(parts: tuple[Part, ...], max_bytes: int) -> None:

@@ -43,6 +43,7 @@ def open_run(command: OpenRun, data_key: bytes, max_bytes: int) -> list[Draft]:
             ("continues_run_id", command.continues_run_id),
         )
     )
+    limits.check_amount("tenant_budget_usd_micros", command.tenant_budget_usd_micros)
     limits.check_parts(command.contents, max_bytes)
     _check_distinct(command.contents)
     if command.plan is not None and command.plan.plan.round != 0:

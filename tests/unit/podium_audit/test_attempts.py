@@ -300,6 +300,14 @@ def test_a_part_of_the_same_batch_can_be_sent(scene: LogScene) -> None:
     assert scene.last()["facts"]["body"]["length"] == 700_000
 
 
+def test_an_end_costs_no_more_than_its_permit_reserved(scene: LogScene) -> None:
+    error = refused(scene, open_run(), begin(), end(cost_usd_micros=101))
+    assert (error.code, error.param) == (Code.INVALID_REQUEST, "cost_usd_micros")
+    assert (scene.reserved(), scene.settled()) == (100, 0)
+    scene.do(end(cost_usd_micros=100))
+    assert (scene.reserved(), scene.settled()) == (0, 100)
+
+
 def test_an_end_settles_the_reservation(scene: LogScene) -> None:
     scene.do(open_run(), begin())
     assert (scene.reserved(), scene.settled()) == (100, 0)

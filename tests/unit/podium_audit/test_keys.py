@@ -111,3 +111,31 @@ def test_run_keys_of_another_encryption_key_are_refused(directory: Path, tmp_pat
     with pytest.raises(StoreError, match="another key-encryption key"):
         other.open(0)
     other.close()
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+def test_a_lost_or_old_key_store_is_refused(directory: Path, tmp_path: Path, is_old: bool) -> None:
+    wrapper = keys.FileKeyWrapper(directory / keys.ENCRYPTION_KEY_FILE)
+    if is_old:
+        old = SqliteRunKeys(tmp_path / "run-keys.db", wrapper, pool_size=2)
+        old.open(0)
+        old.take()
+        old.close()
+    store = SqliteRunKeys(tmp_path / "run-keys.db", wrapper)
+    with pytest.raises(
+        StoreError, match=r"run-keys\.db holds keys up to [02], but the log uses keys up to 5"
+    ):
+        store.open(5)
+    store.close()
+
+
+def test_no_key_is_handed_out_from_a_file_that_is_gone(directory: Path, tmp_path: Path) -> None:
+    store = SqliteRunKeys(
+        tmp_path / "run-keys.db", keys.FileKeyWrapper(directory / keys.ENCRYPTION_KEY_FILE), pool_size=9
+    )
+    store.open(0)
+    store.take()
+    (tmp_path / "run-keys.db").unlink()
+    with pytest.raises(StoreError, match="was deleted or replaced"):
+        store.take()
+    store.close()

@@ -9,6 +9,7 @@ from collections import deque
 from pathlib import Path
 
 from podium_audit.ports import KeyWrapper, StoreError
+from podium_audit.stores.own_file import OwnFile
 from podium_audit.stores.sqlite_reader import store_errors
 
 _KEY_BYTES = 32
@@ -39,13 +40,18 @@ class SqliteRunKeys:
 
     def __init__(self, file: Path, wrapper: KeyWrapper, *, pool_size: int = 512) -> None:
         self._file = file
+        self._own = OwnFile(file)
         self._wrapper = wrapper
         self._pool_size = pool_size
         self._pool: deque[tuple[int, bytes]] = deque()
         self._connection: sqlite3.Connection | None = None
 
     def open(self, last_used: int) -> None:
-        """Get ready to hand out keys numbered above `last_used`. Raises StoreError."""
+        """Get ready to hand out keys numbered above `last_used`. Raises StoreError.
+
+        A store that never made the keys in use is a lost or an old one: it would number new keys like them.
+        """
+        self._own.check()
         with store_errors():
             self._connection = connection = sqlite3.connect(
                 self._file, isolation_level=None, check_same_thread=False
@@ -65,6 +71,13 @@ class SqliteRunKeys:
             rows = connection.execute(
                 "SELECT key_no, wrapped FROM run_keys WHERE key_no > ? ORDER BY key_no", (last_used,)
             ).fetchall()
+            last_made = _last_made(connection)
+        self._own.check()
+        if last_made < last_used:
+            raise StoreError(
+                f"{self._file.name} holds keys up to {last_made}, but the log uses keys up to {last_used}:"
+                " restore the key store that belongs to this log"
+            )
         self._pool = deque(
             (key_no, self._wrapper.unwrap(wrapped, _context(key_no))) for key_no, wrapped in rows
         )
@@ -73,6 +86,7 @@ class SqliteRunKeys:
         """Return the number and the 32 bytes of a key nobody had before. Raises StoreError."""
         if not self._pool:
             self._fill()
+        self._own.check()
         return self._pool.popleft()
 
     def get(self, key_no: int) -> bytes | None:
@@ -91,11 +105,12 @@ class SqliteRunKeys:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+            self._own.disconnected()
 
     def _fill(self) -> None:
         connection = self._connected
         with store_errors():
-            (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()
+            last = _last_made(connection)
             fresh = [(last + 1 + at, secrets.token_bytes(_KEY_BYTES)) for at in range(self._pool_size)]
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -120,6 +135,11 @@ def _get(connection: sqlite3.Connection, wrapper: KeyWrapper, key_no: int) -> by
     with store_errors():
         row = connection.execute("SELECT wrapped FROM run_keys WHERE key_no = ?", (key_no,)).fetchone()
     return wrapper.unwrap(row[0], _context(key_no)) if row else None
+
+
+def _last_made(connection: sqlite3.Connection) -> int:
+    (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()
+    return int(last)
 
 
 def _context(key_no: int) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from podium_audit.ports import Batch, EventRow, RunRow, StoreError
 from podium_audit.stores import schema
+from podium_audit.stores.own_file import OwnFile
 from podium_audit.stores.sqlite_reader import SqliteReads, store_errors
 
 T = TypeVar("T")
@@ -40,11 +41,13 @@ class SqliteStore(SqliteReads):
     def __init__(self, file: Path, *, busy_s: float) -> None:
         self._file = file
         self._busy_s = busy_s
+        self._own = OwnFile(file)
         self._lock_fd: int | None = None
 
     def open(self) -> None:
-        """Connect, or connect anew after an error. Makes an empty log where there is none."""
+        """Connect, or connect anew after an error. Makes an empty log where there was none from the start."""
         self._lock_file()
+        self._own.check()
         self._disconnect()
         with store_errors():
             connection = sqlite3.connect(
@@ -63,6 +66,7 @@ class SqliteStore(SqliteReads):
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
             self._prepare(connection)
+        self._own.check()
 
     def close(self) -> None:
         """Let go of everything."""
@@ -82,12 +86,14 @@ class SqliteStore(SqliteReads):
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+        self._own.check()  # after the commit: nobody may be told of records in a file that is gone
 
     def probe(self) -> None:
         """Make a small commit that means nothing. Raises StoreError when that fails."""
         connection = self._connected
         with store_errors():
             connection.execute("INSERT OR REPLACE INTO probe VALUES (1, zeroblob(?))", (_PROBE_BYTES,))
+        self._own.check()
 
     def events(self, event_ids: Sequence[str]) -> dict[str, EventRow]:
         """Return what these event ids made, those that made anything."""
@@ -157,6 +163,7 @@ class SqliteStore(SqliteReads):
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+            self._own.disconnected()
 
     def _lock_file(self) -> None:
         """Refuse a second process: each would sign a tree of its own."""

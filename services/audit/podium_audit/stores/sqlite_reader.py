@@ -17,10 +17,13 @@ _CACHE_KIB = 1_024
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Turn the database's errors into StoreError; its text names no content, but stays in the log file."""
+    """Turn the database's errors into StoreError; its text names no content, but stays in the log file.
+
+    OverflowError is how SQLite's module refuses an integer of more than 64 bits.
+    """
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OverflowError) as error:
         raise StoreError(f"{type(error).__name__}: {error}") from error
 
 
