@@ -158,8 +158,11 @@ async def test_a_second_dispatch_by_another_router_is_refused_by_the_log(
     async with router_rig(tls_dir, tmp_path) as rig, router_rig(tls_dir, other) as second:
         request = rig.request()
         await rig.complete(request)
-        second.audit.begun = rig.audit.begun
         request.pool_digest = second.catalog.pool().pool_digest
+        known = audit_service_pb2.BeginAttemptRequest()
+        known.CopyFrom(rig.audit.begun[request.attempt_id])
+        known.pool_digest = request.pool_digest
+        second.audit.begun, second.audit.ids_by_order = {known.attempt_id: known}, [known.attempt_id]
         error = await refused(second, request)
         assert error.code is Code.CONFLICT
 

@@ -1,0 +1,35 @@
+"""Tokens and money: sums that never flatter."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium_core.domain.usage import Price, Usage, UsageSource
+
+counts = st.integers(0, 10**9)
+prices = st.builds(Price, counts, counts)
+usages = st.builds(Usage, counts, counts, counts, counts, counts, st.sampled_from(UsageSource))
+
+
+@pytest.mark.parametrize(
+    ("input_tokens", "output_tokens", "cost_usd_micros"),
+    [(0, 0, 0), (1, 0, 1), (0, 1, 1), (1_000_000, 0, 3), (1_000_001, 0, 4), (333_333, 0, 1), (1, 1, 1)],
+)
+def test_a_begun_millionth_of_a_dollar_is_charged(
+    input_tokens: int, output_tokens: int, cost_usd_micros: int
+) -> None:
+    assert Price(3, 5).cost_usd_micros(input_tokens, output_tokens) == cost_usd_micros
+
+
+@given(prices, counts, counts)
+def test_a_cost_is_the_exact_one_or_less_than_a_millionth_above(price: Price, tokens: int, more: int) -> None:
+    exact_ppm = tokens * price.input_usd_micros_per_mtok + more * price.output_usd_micros_per_mtok
+    assert 0 <= price.cost_usd_micros(tokens, more) * 1_000_000 - exact_ppm < 1_000_000
+
+
+@given(usages, usages)
+def test_a_sum_is_only_as_sure_as_its_least_sure_part(one: Usage, other: Usage) -> None:
+    total = one + other
+    assert total.total_tokens == one.total_tokens + other.total_tokens
+    sureness = [UsageSource.PROVIDER, UsageSource.ESTIMATED, UsageSource.UNKNOWN]
+    assert total.source is max(one.source, other.source, key=sureness.index)
