@@ -55,6 +55,7 @@ class _Site(web.BaseSite):
         self._refuse = refuse
         self._most = min(limits.max_connections, _spare_files())
         self._open = 0
+        self._was_full = False
 
     @property
     def name(self) -> str:
@@ -70,7 +71,11 @@ class _Site(web.BaseSite):
     def enter(self) -> bool:
         """Count one more connection; say whether there is room for it."""
         self._open += 1
-        return self._open <= self._most
+        is_room = self._open <= self._most
+        if not is_room and not self._was_full:
+            _log.warning("connections are refused: there are as many as there may be")
+        self._was_full = not is_room
+        return is_room
 
     def leave(self) -> None:
         """Count one less."""
@@ -107,7 +112,6 @@ class _Connection(web.RequestHandler):
         super().connection_made(transport)
         connected = cast("asyncio.Transport", transport)  # uvloop's are no subclass
         if not self._site.enter():
-            _log.warning("refused a connection: there are as many as there may be")
             connected.abort()
         else:
             self._look_again(connected)
