@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from random import Random
 
 _TOKEN = re.compile(
@@ -54,10 +55,14 @@ def _repeats(tokens: Sequence[str], index: int, random: Random) -> int:
     return most if random.random() < 0.05 else random.randint(least, min(most, _MOST_REPEATS))
 
 
+@cache
+def _allowed(token: str) -> list[str]:
+    return [char for char in _ALPHABET if re.fullmatch(token, char)]
+
+
 def _text(rules: dict[str, Alternatives], token: str, random: Random) -> str:
     if token.startswith('"'):
         return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), token[1:-1], flags=re.DOTALL)
     if token.startswith("["):
-        allowed = [char for char in _ALPHABET if re.fullmatch(token, char)]
-        return random.choice(allowed)
+        return random.choice(_allowed(token))
     return generate(rules, random, token)

@@ -59,6 +59,8 @@ class GatewaySettings(ServiceSettings):
     """Output limit of steps that do not answer, and of answers whose client set none."""
     plan_timeout_s: Annotated[float, Field(gt=0, le=600)] = 20.0
     """Seconds for one plan; then the fallback plan is used."""
+    tell_worker_names: bool = False
+    """Tell the Conductor providers and models, which its name masking may then show. Off: only cards."""
     step_timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 300.0
     """Seconds for one attempt."""
     run_timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 1_800.0

@@ -11,14 +11,13 @@ from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunOutcome
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.events import (
     AnswerDelta,
-    AttemptResult,
     Planned,
     RunFinished,
     StepEnded,
     StepResult,
     StepStarted,
 )
-from podium_core.orchestration.ports import Delta, PlanReply, Receipt
+from podium_core.orchestration.ports import AttemptResult, Delta, PlanReply, Receipt
 from podium_gateway.answers import AnswerContext, RunFailedError, StreamedAnswer
 from podium_gateway.codecs.openai_answer import completion_object
 from podium_gateway.codecs.podium_object import PodiumView

@@ -1,7 +1,7 @@
 """The recorder port over the audit service. Every call has an event id, so every call may be repeated."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import grpc
@@ -83,6 +83,15 @@ class AuditRecorder(RecorderPort):
         request = audit_service_pb2.AppendRequest(
             event_id=event_id, run_id=run_id, plan=_plan_record(reply), contents=_plan_contents(reply)
         )
+        metadata = call_metadata()
+        await self._retried(
+            lambda timeout: self._stub.Append(request, timeout=timeout, metadata=metadata), self._audit_wait_s
+        )
+
+    async def note(self, run_id: str, event_id: str, kind: str, facts: Mapping[str, str]) -> None:
+        """Record short facts about an open run."""
+        note = audit_service_pb2.Note(kind=kind, facts=facts)
+        request = audit_service_pb2.AppendRequest(event_id=event_id, run_id=run_id, note=note)
         metadata = call_metadata()
         await self._retried(
             lambda timeout: self._stub.Append(request, timeout=timeout, metadata=metadata), self._audit_wait_s

@@ -7,7 +7,6 @@ from podium_core.domain.plan import Plan, Step
 from podium_core.domain.run import Caps
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.events import (
-    AttemptResult,
     Planned,
     RunEvent,
     RunFinished,
@@ -15,7 +14,7 @@ from podium_core.orchestration.events import (
     StepResult,
     StepStarted,
 )
-from podium_core.orchestration.ports import PlanReply, Receipt
+from podium_core.orchestration.ports import AttemptResult, PlanReply, Receipt
 
 
 @dataclass(frozen=True, slots=True)
