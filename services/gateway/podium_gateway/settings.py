@@ -52,7 +52,9 @@ class GatewaySettings(ServiceSettings):
     max_calls: Annotated[int, Field(ge=1, le=1_000)] = 32
     """Most provider calls of one run."""
     max_rounds: Annotated[int, Field(ge=1, le=8)] = 1
-    """Most rounds of one run."""
+    """Most rounds of one run of the tier podium."""
+    podium_max_rounds: Annotated[int, Field(ge=1, le=8)] = 3
+    """Most rounds of one run of the tier podium-max: after each, the Conductor may revise or accept."""
     max_attempts_per_step: Annotated[int, Field(ge=1, le=10)] = 3
     """Most attempts of one step, its fallback worker's included."""
     inner_step_output_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 4_096

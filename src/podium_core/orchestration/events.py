@@ -78,6 +78,11 @@ class RoundResult:
     accepted: bool
     changed: bool
 
+    @property
+    def effect(self) -> str:
+        """What the round did to the answer: `accepted`, `changed` or `kept`."""
+        return "accepted" if self.accepted else "changed" if self.changed else "kept"
+
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:

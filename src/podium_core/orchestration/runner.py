@@ -294,7 +294,5 @@ def _round_facts(rounds: Sequence[RoundResult]) -> dict[str, str]:
         "accepted": "yes" if rounds[-1].accepted else "no",
     }
     for result in rounds[1:]:
-        facts[f"round.{result.round}"] = (
-            "accepted" if result.accepted else "changed" if result.changed else "kept"
-        )
+        facts[f"round.{result.round}"] = result.effect
     return facts

@@ -205,7 +205,7 @@ def test_before_the_first_byte_a_failure_is_a_status() -> None:
 
 def test_the_whole_answer_says_what_was_billed_and_who_did_what() -> None:
     finished = _finished()
-    podium = VIEW.finished(finished, [PLAN])
+    podium = VIEW.finished(finished, [PlanReply(PLAN)])
     body = completion_object(finished, _step(), model="podium", created=1, podium=podium)
     assert body["choices"] == [
         {
