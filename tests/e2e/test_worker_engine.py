@@ -1,6 +1,9 @@
 """A worker of the pool as Conductor, over real services: opened, asked, planned, recorded, performed, proven."""
 
+import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +65,7 @@ async def test_a_worker_of_the_pool_conducts(tmp_path: Path, planner: PromptedPl
         await _in_rounds(podium, planner)
         await _dry(podium)
         await _never_a_plan(podium, planner)
+        await _by_command(podium)
 
 
 async def _plain(podium: Cluster, planner: PromptedPlanner) -> None:
@@ -133,3 +137,21 @@ async def _never_a_plan(podium: Cluster, planner: PromptedPlanner) -> None:
     assert fast["podium"]["plan"]["source"] == "fast"
     assert fast["podium"]["plan"]["fallback_reason"] == "engine_without_probabilities"
     assert len(fast["podium"]["steps"]) == 1
+
+
+async def _by_command(podium: Cluster) -> None:
+    """`podium plan` has the plan made on a run of its own, which is recorded and sealed."""
+    addresses = {name: f"127.0.0.1:{podium.ports[name]}" for name in ("conductor", "router", "audit")}
+    (podium.home / "endpoints.json").write_text(json.dumps({"grpc": addresses}))
+    command = [sys.executable, "-m", "podium_cli", "plan", "--home", str(podium.home), "--seed", "5", ASKED]
+    made = await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    for words in (ASKED, "You lead a team", "model_id = [", "demo-numerals", "recorded as", "$0.0011"):
+        assert words in made.stdout, made.stdout
+    run_id = made.stdout.split("recorded as")[1].split()[0]
+    leaves = await leaves_of(podium, run_id)
+    assert leaves[0]["facts"]["kind"] == "probe"
+    types = [leaf["type"] for leaf in leaves if leaf["type"] not in ("content", "read")]
+    assert types == ["opened", "attempt_begun", "attempt_ended", "plan", "sealed"]
