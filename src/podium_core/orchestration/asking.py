@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.gate import GATE_ONE_WORKER, GateDecision
+from podium_core.domain.plan_prompt import FAST_TIER
 from podium_core.domain.pool import Worker
 from podium_core.orchestration.context import RunContext
 from podium_core.orchestration.planning import checked, fallback_reply, named_reply
@@ -37,7 +38,9 @@ class Asking:
         """Return the first plan; None when the planner wants the run to be open first."""
         if self._request.named_worker_id is not None:
             return named_reply(self._workers[0])
-        return None if self._planner.opens_first else await self._first(run_is_open=False)
+        if self._planner.opens_first and self._request.tier != FAST_TIER:
+            return None
+        return await self._first(run_is_open=False)
 
     async def after_opening(self) -> PlanReply:
         """Return the first plan of a run that is open."""
