@@ -6,7 +6,7 @@ from typing import TextIO, cast
 
 from rich.console import Console
 
-from podium_cli import ask, down, keys, runs, show, status, up, verify
+from podium_cli import ask, down, keys, plan, runs, show, status, up, verify
 from podium_cli.arguments import build_parser
 from podium_cli.failures import CliError
 from podium_cli.home import open_home
@@ -20,6 +20,7 @@ _COMMANDS: Mapping[str, Callable[..., int]] = {
     "ask": ask.run,
     "down": down.run,
     "keys": keys.run,
+    "plan": plan.run,
     "runs": runs.run,
     "show": show.run,
     "status": status.run,

@@ -3,11 +3,14 @@
 import argparse
 from pathlib import Path
 
+from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_verifier.__main__ import EXIT_CODES
 
 _START = """examples:
   podium up                        start everything, answer a first question
   podium ask "What is 17 * 23?"    ask; the plan and its steps show live
+  podium plan "..."                only plan: prompt, text, probabilities
   podium runs                      what was asked lately
   podium show RUN                  who was allowed, who did what, what it cost
   podium verify RUN                prove a run's record complete and untouched
@@ -35,6 +38,14 @@ _ASK = """examples:
   podium ask --worker demo-arithmetic "2^64"      one worker by name, no plan
   podium ask --answer-only - < question.txt       question from a file, and only
                                                   the answer printed
+"""
+_PLAN = """examples:
+  podium plan "Add 17 and 25, then write the sum as a Roman numeral"
+  podium plan --model podium-fast "2^64"            one worker, chosen by probability
+  podium plan --no-prompt --seed 7 "..."            the same plan again, without the prompt
+  podium plan --raw "..." > plan.txt                only what the Conductor wrote
+
+No step is performed. An engine that makes calls of its own is recorded as a run; the others cost nothing.
 """
 _SHOW = """examples:
   podium show RUN              the run with this id (podium runs lists them)
@@ -75,6 +86,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add(commands, "down", "stop Podium on this machine", "")
     _add(commands, "status", "show which services run", "")
     _add_ask(commands)
+    _add_plan(commands)
     _add_reading(commands)
     keys = _add(commands, "keys", "make API keys", _KEYS)
     key_commands = keys.add_subparsers(dest="keys_command", metavar="COMMAND", required=True)
@@ -106,6 +118,21 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "--url", default="", help="ask the gateway at this address, default $PODIUM_URL or the home's"
     )
     ask.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
+
+
+def _add_plan(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    plan = _add(commands, "plan", "show how a question would be planned, and why", _PLAN)
+    plan.add_argument("question", nargs="+", help="the question, or - to read it from standard input")
+    plan.add_argument("--model", default=TIER, choices=[TIER, FAST_TIER, MAX_TIER], help="default podium")
+    plan.add_argument(
+        "--only", action="append", metavar="WORKER", help="let only this worker take part; repeat"
+    )
+    plan.add_argument("--exclude", action="append", metavar="WORKER", help="leave this worker out; repeat")
+    plan.add_argument("--max-steps", type=int, choices=range(1, MAX_STEPS + 1), help="most steps")
+    plan.add_argument("--seed", type=int, metavar="N", help="seed of shuffling and sampling, default random")
+    plan.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds, default 60")
+    plan.add_argument("--no-prompt", action="store_true", help="do not show the prompt")
+    plan.add_argument("--raw", action="store_true", help="print only what the Conductor wrote")
 
 
 def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -172,7 +172,9 @@ def test_a_card_shows_strengths_and_price_but_not_who_is_behind_it(worker: Worke
     assert (seen.worker_id, seen.is_demo) == (worker.worker_id, worker.is_demo)
     assert (seen.provider, seen.provider_model, seen.region) == ("", "", "")
     assert (seen.card.skills, seen.card.context_tokens) == (worker.card.skills, worker.card.context_tokens)
-    assert seen.price == (None if worker.price in (None, Price(0, 0)) else worker.price)
+    assert seen.price == worker.price
+    named = card_from_proto(_resent(card_to_proto(worker, with_names=True)))
+    assert (named.provider, named.provider_model) == (worker.provider, worker.provider_model)
 
 
 @given(
