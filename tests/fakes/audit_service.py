@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from aiohttp import web
 from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.trace import NoOpTracerProvider, Tracer
 
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium.audit.v1 import audit_service_pb2_grpc
 from podium.plan.v1 import plan_pb2
+from podium_audit import http
 from podium_audit.assembly import Audit, open_audit
 from podium_audit.servicer import PERMISSIONS
 from podium_audit.settings import AuditSettings
@@ -22,6 +22,7 @@ from podium_core.config.tenants import new_key
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_server import GrpcServer
+from podium_core.runtime.http_server import listen
 from podium_core.runtime.telemetry import Telemetry
 from tests.fakes.tls import tls_of
 
@@ -110,11 +111,8 @@ async def running_audit(
         audit_service_pb2_grpc.add_AuditServiceServicer_to_server(audit.servicer, server.server)
         port = await server.start()
         stack.push_async_callback(server.stop, 0)
-        runner = web.AppRunner(audit.http.application(), access_log=None)
-        await runner.setup()
+        runner, http_port = await listen(audit.http.application(), "127.0.0.1", 0, refuse=http.refusal)
         stack.push_async_callback(runner.cleanup)
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
         session = await stack.enter_async_context(aiohttp.ClientSession())
         stubs = {}
         for service in ("gateway", "router", "conductor", "cli", *callers):
@@ -122,7 +120,7 @@ async def running_audit(
             stack.push_async_callback(channel.close)
             stubs[service] = audit_service_pb2_grpc.AuditServiceStub(channel)
         tokens = json.loads((home / "tokens.json").read_text())
-        yield RunningAudit(audit, home, f"http://127.0.0.1:{runner.addresses[0][1]}", stubs, tokens, session)
+        yield RunningAudit(audit, home, f"http://127.0.0.1:{http_port}", stubs, tokens, session)
 
 
 def open_request(run_id: str, **changes: Any) -> pb.OpenRunRequest:

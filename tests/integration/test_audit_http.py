@@ -1,5 +1,6 @@
 """Reading the log over HTTP: whose runs, in which form, and that every read is a record."""
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -61,6 +62,8 @@ async def test_without_a_valid_key_there_is_nothing(tmp_path: Path, tls_dir: Pat
         ("/v1/runs?limit=0", 400, "1 to 200"),
         ("/v1/runs?limit=ten", 400, "1 to 200"),
         ("/v1/runs?limit=99999999999999999999", 400, "1 to 200"),
+        ("/v1/runs?limit=0000000001999999", 400, "1 to 200"),
+        (f"/v1/runs?limit=000000001{'0' * 5_000}", 400, "1 to 200"),
         ("/v1/runs?before=run_9", 400, "before"),
         ("/v1/runs?befor=run_1", 400, "befor"),
         ("/v1/runs/run_1?x=1", 400, "unknown query parameter"),
@@ -218,6 +221,32 @@ async def test_erased_content_is_shown_as_erased_and_proofs_still_hold(tmp_path:
         _, data = await audit.get("/v1/runs/run_1/export")
         assert lines_of(data)[0]["with_content"] is False
         assert isinstance(verify_export(data), Verified)
+
+
+async def test_readers_that_do_not_read_take_no_place_from_other_tenants(
+    tmp_path: Path, tls_dir: Path
+) -> None:
+    large = [pb.Content(part_id="question", name="question", media_type="text/plain", data=b"z" * 7_000_000)]
+    async with running_audit(tmp_path, tls_dir) as audit:
+        await audit.run("run_1", contents=large)
+        await audit.run("run_3", tenant_id="other", principal_id="key3")
+        page = {"Authorization": f"Bearer {audit.tokens['auditor']}", "Host": "x"}
+        head = "".join(f"{name}: {value}\r\n" for name, value in page.items())
+        host, port = audit.url.removeprefix("http://").split(":")
+        readers = [await asyncio.open_connection(host, int(port), limit=1_024) for _ in range(16)]
+        for _, writer in readers:
+            writer.write(f"GET /v1/runs/run_1 HTTP/1.1\r\n{head}\r\n".encode())
+        for reader, writer in readers:
+            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+        status, body = await audit.get("/v1/runs", "auditor")
+        assert (status, body["error"]["code"]) == (429, "RATE_LIMITED")
+        assert (await audit.get("/v1/runs/run_3", "key3"))[0] == 200
+        for _, writer in readers:
+            writer.transport.abort()
+        async with asyncio.timeout(5):
+            while (await audit.get("/v1/runs", "auditor"))[0] != 200:
+                await asyncio.sleep(0.02)
 
 
 async def test_a_read_that_cannot_be_recorded_is_not_answered(tmp_path: Path, tls_dir: Path) -> None:

@@ -12,6 +12,7 @@ from podium_verifier.faults import ExitCode, fail
 from podium_verifier.leaf_format import Leaf
 
 _STEP_KINDS = frozenset({"step", "repair", "continuation"})
+_OF_ATTEMPT = frozenset({"attempt_begun", "attempt_ended"})
 
 Facts = Mapping[str, Any]
 
@@ -43,7 +44,7 @@ def check_permits(run: Sequence[Leaf]) -> None:
             _take_begin(leaf, known)
         elif leaf.type == "attempt_ended":
             _take_end(leaf, known)
-        if "attempt_id" in leaf.facts:
+        if leaf.type in _OF_ATTEMPT:
             for entry in leaf.contents:
                 known.source_of_part[entry.part_id] = leaf.facts["attempt_id"]
 
@@ -51,6 +52,12 @@ def check_permits(run: Sequence[Leaf]) -> None:
 def _take_plan(leaf: Leaf, known: _Known) -> None:
     if leaf.facts["round"] != len(known.plans):
         _fail(leaf, f"a plan of round {leaf.facts['round']} where round {len(known.plans)} is next")
+    texts = {entry.part_id for entry in leaf.contents}
+    for index, step in enumerate(leaf.facts["steps"]):
+        if any(seen >= index for seen in step["access"]):
+            _fail(leaf, f"step {index} would see a step that does not come before it")
+        if step["subtask_part_id"] and step["subtask_part_id"] not in texts:
+            _fail(leaf, f"the plan does not hold the text {step['subtask_part_id']!r} of step {index}")
     known.plans.append(leaf.facts["steps"])
 
 

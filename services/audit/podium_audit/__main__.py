@@ -5,14 +5,14 @@ import gc
 import sys
 from contextlib import AsyncExitStack
 
-from aiohttp import web
-
 from podium.audit.v1.audit_service_pb2_grpc import add_AuditServiceServicer_to_server
+from podium_audit import http
 from podium_audit.assembly import Audit, open_audit
 from podium_audit.servicer import PERMISSIONS
 from podium_audit.settings import AuditSettings
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_server import GrpcServer
+from podium_core.runtime.http_server import listen
 from podium_core.runtime.logs import configure_logging
 from podium_core.runtime.service import run_service, until_stopped
 from podium_core.runtime.settings_base import load_settings, parse_listen
@@ -48,15 +48,11 @@ async def serve(settings: AuditSettings) -> None:
 
 
 async def _serve_http(settings: AuditSettings, audit: Audit, stack: AsyncExitStack) -> None:
-    runner = web.AppRunner(audit.http.application(), access_log=None)
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
     host, port = parse_listen(settings.http_listen)
-    try:
-        await web.TCPSite(runner, host, port, shutdown_timeout=settings.drain_s).start()
-    except OSError as error:
-        message = f"cannot listen on {settings.http_listen}: {error.strerror}"
-        raise PodiumError(Code.INVALID_REQUEST, message, reason="CANNOT_LISTEN") from None
+    runner, _ = await listen(
+        audit.http.application(), host, port, refuse=http.refusal, shutdown_timeout_s=settings.drain_s
+    )
+    stack.push_async_callback(runner.cleanup)
 
 
 async def _show_health(server: GrpcServer, audit: Audit) -> None:

@@ -7,8 +7,9 @@ not exist. Nothing internal leaves: errors are `{"error": {"code", "message"}}`.
 import hashlib
 import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,16 +26,19 @@ from podium_core.config.tenants import Principal, Tenants
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.ids import IdFactory
+from podium_core.runtime.http_server import SERVER
 from podium_core.runtime.http_status import HTTP_STATUS_OF_CODE
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _MAX_LIMIT: Final = 200
 _DEFAULT_LIMIT: Final = 50
+_MAX_DIGITS: Final = 9
 _MAX_READS: Final = 64
+_MAX_READS_OF_TENANT: Final = 16
 _BEARER: Final = "Bearer "
 _PRINCIPAL: Final = web.RequestKey("principal", Principal)
-_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Server": SERVER}
 
 _log = logging.getLogger(__name__)
 
@@ -139,12 +143,12 @@ class AuditHttp:
 
 
 class _Admission:
-    """Lets requests of known keys in, a bounded number at a time."""
+    """Lets requests of known keys in, a bounded number at a time, until their readers have the answer."""
 
     def __init__(self, tenants: Callable[[], Tenants], clock: Clock) -> None:
         self._tenants = tenants
         self._clock = clock
-        self._reads = 0
+        self._reads: Counter[str] = Counter()
 
     @property
     def middleware(self) -> Any:
@@ -154,16 +158,24 @@ class _Admission:
         async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
             if not request.path.startswith("/v1/"):
                 return await handler(request)
-            request[_PRINCIPAL] = self._authenticate(request)
-            if self._reads >= _MAX_READS:
-                raise PodiumError(Code.RATE_LIMITED, "too many reads at once", retry_after_s=1.0)
-            self._reads += 1
-            try:
-                return await handler(request)
-            finally:
-                self._reads -= 1
+            principal = request[_PRINCIPAL] = self._authenticate(request)
+            with self._place(principal.tenant.tenant_id):
+                response = await handler(request)
+                await response.prepare(request)
+                await response.write_eof()
+            return response
 
         return admit
+
+    @contextmanager
+    def _place(self, tenant_id: str) -> Iterator[None]:
+        if self._reads.total() >= _MAX_READS or self._reads[tenant_id] >= _MAX_READS_OF_TENANT:
+            raise PodiumError(Code.RATE_LIMITED, "too many reads at once", retry_after_s=1.0)
+        self._reads[tenant_id] += 1
+        try:
+            yield
+        finally:
+            self._reads[tenant_id] -= 1
 
     def _authenticate(self, request: web.Request) -> Principal:
         header = request.headers.get("Authorization", "")
@@ -181,19 +193,22 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except PodiumError as error:
-        return _error(error)
+        return refusal(error)
     except StoreError as error:
         _log.error("a read failed", exc_info=error)
-        return _error(unavailable())
+        return refusal(unavailable())
     except web.HTTPException as error:
         code = Code.NOT_FOUND if error.status == web.HTTPNotFound.status_code else Code.INVALID_REQUEST
-        return _error(PodiumError(code, error.reason), error.status)
+        return refusal(PodiumError(code, error.reason), error.status)
+    except ConnectionError:
+        raise  # the reader is gone
     except Exception as error:  # noqa: BLE001 - the edge: nothing internal may leave
         _log.error("a request failed unexpectedly", exc_info=error, extra={"route": request.path})
-        return _error(PodiumError(Code.INTERNAL, "internal error"))
+        return refusal(PodiumError(Code.INTERNAL, "internal error"))
 
 
-def _error(error: PodiumError, status: int | None = None) -> web.Response:
+def refusal(error: PodiumError, status: int | None = None) -> web.Response:
+    """Return the answer to an error; `status` overrides that of the error's code."""
     headers = dict(_HEADERS)
     if error.retry_after_s is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
@@ -237,7 +252,7 @@ def _query(request: web.Request, *known: str) -> Mapping[str, str]:
 def _limit(text: str | None) -> int:
     if text is None:
         return _DEFAULT_LIMIT
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MAX_LIMIT):
+    if not (len(text) <= _MAX_DIGITS and text.isascii() and text.isdigit() and 1 <= int(text) <= _MAX_LIMIT):
         raise invalid(f"limit must be a number from 1 to {_MAX_LIMIT}", param="limit")
     return int(text)
 

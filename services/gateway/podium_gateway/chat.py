@@ -101,17 +101,20 @@ class ChatHandler:
     # --- the request -----------------------------------------------------------------------------
 
     async def _body(self, request: web.Request, slot: Slot) -> bytes:
+        """Return the body. Its bytes are held as they come: what is only announced keeps nobody out."""
         limit = self.limits.max_body_bytes
-        length = request.content_length
-        if length is not None and length > limit:
+        if (request.content_length or 0) > limit:
             raise _too_large(limit)
-        # Without a length, or compressed, a body may turn out as large as any.
-        slot.hold(length if length is not None and "Content-Encoding" not in request.headers else limit)
+        pieces: list[bytes] = []
+        size = 0
         try:
             async with asyncio.timeout(self.limits.body_timeout_s):
-                body = await request.read()
-        except web.HTTPRequestEntityTooLarge:
-            raise _too_large(limit) from None
+                async for piece in request.content.iter_any():
+                    size += len(piece)
+                    if size > limit:
+                        raise _too_large(limit)
+                    slot.hold(size)
+                    pieces.append(piece)
         except TimeoutError:
             raise PodiumError(
                 Code.INVALID_REQUEST,
@@ -124,8 +127,7 @@ class ChatHandler:
                 "the body cannot be read: check its length and content-encoding",
                 reason="BODY_UNREADABLE",
             ) from None
-        slot.hold(len(body))
-        return body
+        return b"".join(pieces)
 
     def _run_request(self, chat: ChatRequest, principal: Principal, pool: Pool) -> RunRequest:
         if chat.worker_id is not None and chat.worker_id not in pool.by_id:

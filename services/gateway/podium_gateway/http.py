@@ -9,6 +9,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.runtime.http_server import SERVER, ConnectionLimits, listen
 from podium_gateway.admission import Admission
 from podium_gateway.answers import RunFailedError
 from podium_gateway.auth import Authenticator, tenant_filter
@@ -24,6 +25,7 @@ _log = logging.getLogger(__name__)
 _NANOS = 1_000_000_000
 _JSON = "application/json"
 _UNAVAILABLE = 503
+_CONNECTIONS = ConnectionLimits()
 
 
 @dataclass(slots=True)
@@ -91,21 +93,14 @@ def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     return app
 
 
-async def serve(app: web.Application, host: str, port: int) -> tuple[web.AppRunner, int]:
-    """Listen and return the running server with its bound port; raise PodiumError if the port is taken."""
-    # A hang-up must reach the handler at once: that is what cancels the run.
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port, backlog=1024).start()
-    except OSError as error:
-        await runner.cleanup()
-        raise PodiumError(
-            Code.INVALID_REQUEST,
-            f"cannot listen on {host}:{port}: {error.strerror}",
-            reason="CANNOT_LISTEN",
-        ) from None
-    return runner, int(runner.addresses[0][1])
+async def serve(
+    app: web.Application, host: str, port: int, limits: ConnectionLimits = _CONNECTIONS
+) -> tuple[web.AppRunner, int]:
+    """Listen and return the running server with its bound port; raise PodiumError if the port is taken.
+
+    A hang-up reaches the handler at once: that is what cancels the run.
+    """
+    return await listen(app, host, port, refuse=error_response, limits=limits)
 
 
 def _render_errors(telemetry: RunTelemetry) -> Middleware:
@@ -165,7 +160,7 @@ def _routing_error(request: web.Request, error: web.HTTPException) -> PodiumErro
 def _final_touch(admission: Admission) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
     async def touch(request: web.Request, response: web.StreamResponse) -> None:
         del request
-        response.headers["Server"] = "podium"
+        response.headers["Server"] = SERVER
         if admission.is_draining:
             # Kept connections would bring the next request back to a gateway that is going away.
             response.headers["Connection"] = "close"

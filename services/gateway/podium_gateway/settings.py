@@ -10,6 +10,7 @@ from podium_core.config.tenants import load_tenants
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.run import Caps
 from podium_core.orchestration.limits import RunnerLimits
+from podium_core.runtime.http_server import ConnectionLimits
 from podium_core.runtime.settings_base import ServiceSettings, check_listen, settings_config
 
 _MIB = 1024 * 1024
@@ -94,6 +95,12 @@ class GatewaySettings(ServiceSettings):
             max_rounds=self.max_rounds,
             max_attempts_per_step=self.max_attempts_per_step,
         )
+
+    @property
+    def connection_limits(self) -> ConnectionLimits:
+        """What clients' connections may do; there is room for as many waiting as working ones."""
+        most = max(ConnectionLimits().max_connections, 2 * self.max_concurrent_runs)
+        return ConnectionLimits(max_connections=most, stall_s=self.write_stall_s)
 
     @property
     def runner_limits(self) -> RunnerLimits:
