@@ -95,13 +95,18 @@ class Journal:
             file.seek(0)
             data = file.read()
         except BlockingIOError:
+            file.close()
             raise CliError(f"another calibration writes to {self.path}") from None
         except OSError as error:
             raise CliError(f"the log {self.path} cannot be opened: {error.strerror}") from None
         whole = data.rfind(b"\n") + 1
-        for number, line in enumerate(data[:whole].splitlines(), start=1):
-            self._read(line, number)
-        file.truncate(whole)  # a line cut short by a crash was never acted on
+        try:
+            for number, line in enumerate(data[:whole].splitlines(), start=1):
+                self._read(line, number)
+            file.truncate(whole)  # a line cut short by a crash was never acted on
+        except CliError:
+            file.close()
+            raise
         return file
 
     def _read(self, line: bytes, number: int) -> None:
