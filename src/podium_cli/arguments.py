@@ -60,13 +60,14 @@ _API_KEY = "API key for it, default $PODIUM_API_KEY or the home's own"
 
 
 _CALIBRATE = """examples:
-  podium calibrate --dry-run                             what would be asked, and the most it can cost
-  podium calibrate --max-usd 5                           measure every worker of pool.yaml, write its card
-  podium calibrate --worker gpt --worker llama -n 30     these two, 30 items per skill
-  podium calibrate --skill fractions --skill weekdays    these skills only; others on the card stay
+  podium calibrate --dry-run           what would be asked, and its most cost
+  podium calibrate --max-usd 5         measure every worker, write its card
+  podium calibrate --worker gpt -n 30  this worker, 30 items per skill
+  podium calibrate --skill fractions   this skill; others on the card stay
 
-It asks generated questions with known answers, each a recorded run. Stopped or killed, the same command
-goes on where it was and pays for nothing twice. Measured speed goes on the card too; prices never do.
+It asks generated questions with known answers, each a recorded run. Stopped or
+killed, the same command goes on where it was and pays for nothing twice. The
+speed goes on the card too, prices never do.
 """
 
 

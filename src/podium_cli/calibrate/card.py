@@ -6,7 +6,7 @@ the cards, or nothing is written.
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -66,98 +66,138 @@ def write_cards(path: Path, cards: Mapping[str, NewCard]) -> Path:
 
 def with_cards(text: str, cards: Mapping[str, NewCard]) -> str:
     """Return the text of a valid pool file with the cards in it."""
+    workers = _value(yaml.compose(text, Loader=yaml.BaseLoader), "workers")
+    nodes = {
+        name.value: node
+        for node in (workers.value if isinstance(workers, yaml.SequenceNode) else ())
+        if isinstance(name := _value(node, "id"), yaml.ScalarNode)
+    }
+    edits: list[_Edit] = []
     for worker_id, card in cards.items():
-        if card.output_tokens_per_second:
-            text = _set_speed(text, worker_id, card.output_tokens_per_second)
-        for skill in card.skills:
-            text = _set_skill(text, worker_id, skill)
-    return text
+        if worker_id not in nodes:
+            raise CliError(f"the pool file has no worker {worker_id} any more")
+        edits += _card_edits(text, nodes[worker_id], card)
+    pieces: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=lambda edit: edit.start):  # stable: those of one place keep their order
+        pieces += [text[position : edit.start], edit.words]
+        position = edit.end
+    return "".join([*pieces, text[position:]])
 
 
-def _set_speed(text: str, worker_id: str, speed: int) -> str:
-    worker = _worker(text, worker_id)
-    card = _value(worker, "card")
-    if not _is_filled(card):
-        return _set(text, worker, "card", f"{{output_tokens_per_second: {speed}}}")
-    return _set(text, card, "output_tokens_per_second", str(speed))
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """The characters from `start` to before `end` become `words`."""
+
+    start: int
+    end: int
+    words: str
 
 
-def _set_skill(text: str, worker_id: str, skill: Skill) -> str:
-    accuracy = _share(skill.accuracy_ppm)
-    entry = (
-        f'{{name: {skill.name}, accuracy: "{accuracy}", n: {skill.sample_count},'
+def _card_edits(text: str, worker: yaml.Node, card: NewCard) -> list[_Edit]:
+    fields: dict[str, str | list[str]] = {}
+    if card.skills:
+        fields["skills"] = [_entry(skill) for skill in card.skills]
+    if card.output_tokens_per_second:
+        fields["output_tokens_per_second"] = str(card.output_tokens_per_second)
+    old = _value(worker, "card")
+    if not fields:
+        return []
+    if not _is_filled(old):
+        return [_set(text, worker, "card", fields)]
+    skills = _value(old, "skills")
+    edits: list[_Edit] = []
+    if card.skills and isinstance(skills, yaml.SequenceNode) and skills.value:
+        edits = _skill_edits(text, skills, card.skills)
+        del fields["skills"]
+    return edits + [_set(text, old, key, value) for key, value in fields.items()]
+
+
+def _skill_edits(text: str, sequence: yaml.SequenceNode, skills: Sequence[Skill]) -> list[_Edit]:
+    """Change the values of skills that are there, and add the others below."""
+    known = {name.value: node for node in sequence.value if (name := _value(node, "name")) is not None}
+    edits: list[_Edit] = []
+    added: list[str] = []
+    for skill in skills:
+        node = known.get(skill.name)
+        if node is None:
+            added.append(_entry(skill))
+            continue
+        values = {
+            "accuracy": f'"{_share(skill.accuracy_ppm)}"',
+            "n": str(skill.sample_count),
+            "measured_on": skill.measured_on,
+        }
+        places = ((_value(node, name), words) for name, words in values.items())
+        edits += [_Edit(p.start_mark.index, p.end_mark.index, words) for p, words in places if p is not None]
+    if added:
+        edits.append(_append(text, sequence, added))
+    return edits
+
+
+def _append(text: str, sequence: yaml.SequenceNode, entries: Sequence[str]) -> _Edit:
+    end = _end(sequence.value[-1])
+    if sequence.flow_style:
+        return _Edit(end, end, "".join(f", {entry}" for entry in entries))
+    return _new_lines(text, end, sequence.start_mark.column, [f"- {entry}" for entry in entries])
+
+
+_Content = str | list[str] | dict[str, str | list[str]]
+
+
+def _set(text: str, mapping: yaml.Node | None, key: str, content: _Content) -> _Edit:
+    """Give a field of a mapping its content, in the style that the mapping has."""
+    assert isinstance(mapping, yaml.MappingNode)
+    old = _value(mapping, key)
+    if old is not None:
+        start, end = old.start_mark.index, _end(old)
+        space = " " if start == end else ""  # the field was there without a value
+        return _Edit(start, end, f"{space}{_flow(content)}")
+    if not mapping.value:
+        start = mapping.start_mark.index + 1
+        return _Edit(start, start, f"{key}: {_flow(content)}")
+    end = _end(mapping.value[-1][1])
+    if mapping.flow_style:
+        return _Edit(end, end, f", {key}: {_flow(content)}")
+    return _new_lines(text, end, mapping.start_mark.column, _block(key, content))
+
+
+def _flow(content: _Content) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return f"[{', '.join(content)}]"
+    return "{" + ", ".join(f"{key}: {_flow(value)}" for key, value in content.items()) + "}"
+
+
+def _block(key: str, content: _Content) -> list[str]:
+    if isinstance(content, str):
+        return [f"{key}: {content}"]
+    if isinstance(content, list):
+        return [f"{key}:", *(f"  - {entry}" for entry in content)]
+    inner = [line for name, value in content.items() for line in _block(name, value)]
+    return [f"{key}:", *(f"  {line}" for line in inner)]
+
+
+def _new_lines(text: str, position: int, column: int, lines: Sequence[str]) -> _Edit:
+    """Add lines below the one that holds `position`, so that a comment there stays with its line."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    end = text.find(newline, position)
+    end = len(text) if end < 0 else end
+    return _Edit(end, end, "".join(f"{newline}{' ' * column}{line}" for line in lines))
+
+
+def _entry(skill: Skill) -> str:
+    return (
+        f'{{name: {skill.name}, accuracy: "{_share(skill.accuracy_ppm)}", n: {skill.sample_count},'
         f" measured_on: {skill.measured_on}}}"
     )
-    worker = _worker(text, worker_id)
-    card = _value(worker, "card")
-    if not _is_filled(card):
-        return _set(text, worker, "card", f"{{skills: [{entry}]}}")
-    skills = _value(card, "skills")
-    if not _is_filled(skills):
-        return _set(text, card, "skills", f"[{entry}]")
-    assert isinstance(skills, yaml.SequenceNode)
-    for node in skills.value:
-        name = _value(node, "name")
-        if isinstance(name, yaml.ScalarNode) and name.value == skill.name:
-            return _update(text, node, accuracy, skill)
-    return _append(text, skills, entry)
 
 
 def _share(ppm: int) -> str:
     """Return millionths as a decimal with three to six places, exactly."""
     digits = f"{ppm:07d}"
     return f"{digits[:-6]}.{digits[-6:-3]}{digits[-3:].rstrip('0')}"
-
-
-def _update(text: str, node: yaml.Node, accuracy: str, skill: Skill) -> str:
-    values = {"accuracy": f'"{accuracy}"', "n": str(skill.sample_count), "measured_on": skill.measured_on}
-    places = [(value, words) for name, words in values.items() if (value := _value(node, name)) is not None]
-    for value, words in sorted(places, key=lambda place: -place[0].start_mark.index):
-        text = text[: value.start_mark.index] + words + text[value.end_mark.index :]
-    return text
-
-
-def _append(text: str, sequence: yaml.SequenceNode, entry: str) -> str:
-    end = _end(sequence.value[-1])
-    if sequence.flow_style:
-        return f"{text[:end]}, {entry}{text[end:]}"
-    return _insert_line(text, end, sequence.start_mark.column, f"- {entry}")
-
-
-def _set(text: str, mapping: yaml.Node | None, key: str, value: str) -> str:
-    """Give a field of a mapping a value, in the style that the mapping has."""
-    assert isinstance(mapping, yaml.MappingNode)
-    old = _value(mapping, key)
-    if old is not None:
-        start, end = old.start_mark.index, _end(old)
-        space = " " if start == end else ""  # the field was there without a value
-        return f"{text[:start]}{space}{value}{text[end:]}"
-    if not mapping.value:
-        start = mapping.start_mark.index + 1
-        return f"{text[:start]}{key}: {value}{text[start:]}"
-    end = _end(mapping.value[-1][1])
-    if mapping.flow_style:
-        return f"{text[:end]}, {key}: {value}{text[end:]}"
-    return _insert_line(text, end, mapping.start_mark.column, f"{key}: {value}")
-
-
-def _insert_line(text: str, position: int, column: int, words: str) -> str:
-    """Add a line below the one that holds `position`, so that a comment there stays with its line."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    end = text.find(newline, position)
-    end = len(text) if end < 0 else end
-    return f"{text[:end]}{newline}{' ' * column}{words}{text[end:]}"
-
-
-def _worker(text: str, worker_id: str) -> yaml.Node:
-    workers = _value(yaml.compose(text, Loader=yaml.BaseLoader), "workers")
-    nodes = workers.value if isinstance(workers, yaml.SequenceNode) else []
-    for node in nodes:
-        name = _value(node, "id")
-        if isinstance(name, yaml.ScalarNode) and name.value == worker_id:
-            assert isinstance(node, yaml.Node)
-            return node
-    raise CliError(f"the pool file has no worker {worker_id} any more")
 
 
 def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:

@@ -49,12 +49,11 @@ def show_plan(console: Console, calls: Sequence[PlannedCall], left: Sequence[Pla
         soft_wrap=True,
     )
     console.print("Such as:")
-    for call in left[:_SHOWN_ITEMS]:
-        question = " ".join(call.item.task.question.split())
+    items = {call.item.item_id: call.item for call in left}
+    for item in list(items.values())[:_SHOWN_ITEMS]:
+        question = " ".join(item.task.question.split())
         short = f"{question[:_LONG]}{'...' * (len(question) > _LONG)}"
-        console.print(
-            f"  {call.item.item_id}: {plain(short)} [{plain(call.item.task.gold)[:_LONG]}]", soft_wrap=True
-        )
+        console.print(f"  {item.item_id}: {plain(short)} [{plain(item.task.gold)[:_LONG]}]", soft_wrap=True)
 
 
 def show_scores(console: Console, worker_id: str, score: WorkerScore) -> None:
