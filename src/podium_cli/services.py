@@ -64,6 +64,7 @@ def _router(home: Home, ports: Ports) -> dict[str, str]:
         "LISTEN": _at(ports, "router"),
         "AUDIT_ADDRESS": _at(ports, "audit"),
         "POOL_FILE": str(home.pool_file),
+        "ALLOW_CLI": "true",  # whoever owns this home holds the command's certificate: `podium calibrate`
     }
 
 

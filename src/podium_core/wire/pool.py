@@ -6,7 +6,7 @@ from podium.conductor.v1 import conductor_service_pb2
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2
 from podium_core.domain.errors import invalid
-from podium_core.domain.pool import Card, Health, Pool, Skill, Worker
+from podium_core.domain.pool import Card, Health, LiveEstimate, Pool, Skill, Worker
 from podium_core.domain.usage import Price
 from podium_core.wire.enums import EnumTable
 
@@ -53,6 +53,7 @@ def worker_to_proto(worker: Worker) -> router_service_pb2.Worker:
         skills=_skills_to_proto(card.skills),
         output_tokens_per_second=card.output_tokens_per_second,
         max_concurrency=worker.max_concurrency,
+        live=None if worker.live is None else _live_to_proto(worker.live),
     )
 
 
@@ -80,6 +81,7 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
         health=WORKER_HEALTH.from_proto(message.health),
         is_demo=message.is_demo,
         max_concurrency=message.max_concurrency,
+        live=_live_from_proto(message.live) if message.HasField("live") else None,
     )
 
 
@@ -123,6 +125,20 @@ def card_from_proto(message: conductor_service_pb2.Card) -> Worker:
         ),
         price=price if message.has_price or price != Price(0, 0) else None,
         is_demo=message.is_demo,
+    )
+
+
+def _live_to_proto(live: LiveEstimate) -> router_service_pb2.LiveEstimate:
+    return router_service_pb2.LiveEstimate(
+        answer_count=live.answer_count,
+        output_tokens_per_second=live.output_tokens_per_second,
+        output_tokens_per_answer=live.output_tokens_per_answer,
+    )
+
+
+def _live_from_proto(message: router_service_pb2.LiveEstimate) -> LiveEstimate:
+    return LiveEstimate(
+        message.answer_count, message.output_tokens_per_second, message.output_tokens_per_answer
     )
 
 

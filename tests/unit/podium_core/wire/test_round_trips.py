@@ -13,7 +13,7 @@ from podium.router.v1 import router_service_pb2
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.policy import Verdict
-from podium_core.domain.pool import Card, Health, Pool, Skill, Worker
+from podium_core.domain.pool import Card, Health, LiveEstimate, Pool, Skill, Worker
 from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, Message, Question, RunKind, RunOutcome
 from podium_core.domain.usage import Price, Usage, UsageSource
 from podium_core.orchestration.ports import PlanQuery, PlanReply, WorkerChance
@@ -96,6 +96,7 @@ workers = st.builds(
     st.sampled_from(Health),
     st.booleans(),
     u32,
+    st.none() | st.builds(LiveEstimate, u64, u32, u32),
 )
 caps = st.builds(
     Caps,
