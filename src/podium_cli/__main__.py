@@ -12,7 +12,7 @@ from podium_cli.calibrate import command as calibrate
 from podium_cli.failures import CliError
 from podium_cli.home import open_home
 from podium_cli.settings import CliSettings
-from podium_cli.words import TidyLines
+from podium_cli.words import TidyLines, plain
 
 _INTERRUPTED = 130
 _PIPE_WIDTH = 1_000
@@ -41,9 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _COMMANDS[arguments.command](arguments, console, home, settings)
     except CliError as error:
         complaint = Console(stderr=True, highlight=False, markup=False)
-        complaint.print(f"podium: {error.message}", style="red", soft_wrap=True)
+        complaint.print(f"podium: {plain(error.message)}", style="red", soft_wrap=True)
         if error.hint:
-            complaint.print(f"  {error.hint}", soft_wrap=True)
+            complaint.print(f"  {plain(error.hint)}", soft_wrap=True)
         return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write("podium: interrupted\n")

@@ -1,5 +1,6 @@
 """Reads the log over HTTP, with the same API key that asks questions."""
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import Any
 import aiohttp
 
 from podium_cli.failures import KEY_HINT, CliError
+from podium_cli.words import plain, plain_facts
 
 LAST = "last"
 """What stands for the newest run wherever a run's id may stand."""
 
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _TOTAL_S = 60.0
 _CONNECT_S = 5.0
 _CHUNK_BYTES = 1 << 16
@@ -31,26 +34,34 @@ class AuditClient:
     async def runs(self, limit: int, before: str | None = None) -> Mapping[str, Any]:
         """Return the newest runs this key may see."""
         query = {"limit": str(limit)} | ({"before": before} if before else {})
-        return await self._json("/v1/runs", query)
+        return plain_facts(await self._json("/v1/runs", query))
 
     async def run(self, run_id: str) -> Mapping[str, Any]:
-        """Return one run: records, the content this key may see, receipt. The read is recorded."""
-        return await self._json(f"/v1/runs/{run_id}")
+        """Return one run: records, the content this key may see, receipt. The read is recorded.
+
+        The content is as it was stored: whoever shows it must make it plain.
+        """
+        page = await self._json(f"/v1/runs/{run_id}")
+        return {**plain_facts(dict(page)), "contents": page.get("contents") or []}
 
     async def resolve(self, run: str) -> str:
         """Return a run's id as given, or the newest run's for `last`."""
-        if run != LAST:
-            return run
-        runs = (await self.runs(1)).get("runs") or ()
-        if not runs:
-            raise CliError("the log holds no run yet", hint='ask something: podium ask "What is 17 * 23?"')
-        return str(runs[0]["run_id"])
+        if run == LAST:
+            runs = (await self.runs(1)).get("runs") or ()
+            if not runs:
+                raise CliError(
+                    "the log holds no run yet", hint='ask something: podium ask "What is 17 * 23?"'
+                )
+            run = str(runs[0].get("run_id"))
+        if not _RUN_ID.fullmatch(run):  # it becomes part of an address and of a file's name
+            raise CliError("this is no id of a run", hint="`podium runs` lists those there are")
+        return run
 
     async def vkey(self) -> str:
         """Return the log's public key."""
         async with self._session() as session:
             response = await self._get(session, "/v1/vkey", {})
-            return (await response.text()).strip()
+            return plain((await response.text()).strip())
 
     async def export(self, run_id: str, file: Path) -> None:
         """Write a run's export to `file`, all of it or nothing. The export is recorded."""

@@ -10,6 +10,7 @@ import aiohttp
 
 from podium_cli.failures import KEY_HINT, CliError
 from podium_cli.sse import ServerEvent, SseDecoder
+from podium_cli.words import plain, plain_facts
 
 _CONNECT_S = 5.0
 _SILENCE_S = 90.0
@@ -87,7 +88,7 @@ class GatewayClient:
             ):
                 models = (await response.json())["data"] if response.ok else []
                 return frozenset(
-                    str(model["id"]).removeprefix("worker/") for model in models if model.get("demo")
+                    plain(str(model["id"])).removeprefix("worker/") for model in models if model.get("demo")
                 )
         except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError, AttributeError):
             return frozenset()
@@ -112,10 +113,10 @@ def read_event(event: ServerEvent) -> list[News]:
     if not isinstance(fields, dict):
         return []
     if isinstance(fields.get("error"), dict):
-        return [News("error", fields["error"])]
-    podium = fields.get("podium")
+        return [News("error", plain_facts(fields["error"]))]
+    podium = plain_facts(fields.get("podium"))
     if event.name == "podium":
-        facts = podium if isinstance(podium, dict) else fields
+        facts = podium if isinstance(podium, dict) else plain_facts(fields)
         kind = _KINDS.get(str(facts.get("event", facts.get("type"))))
         return [News(kind, facts)] if kind else []
     news = [News("text", {"text": text}) for text in _texts(fields)]

@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar, cast
+
+T = TypeVar("T")
 
 DEMO_NOTE = (
     "[demo] workers are small exact programs that stand in for language models; their prices are"
@@ -44,6 +46,18 @@ def plain(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def plain_facts(value: T) -> T:
+    """Return decoded JSON with every text in it plain: facts that another installation tells."""
+    cleaned: object = value
+    if isinstance(value, str):
+        cleaned = plain(value)
+    elif isinstance(value, list):
+        cleaned = [plain_facts(item) for item in value]
+    elif isinstance(value, dict):
+        cleaned = {plain(str(key)): plain_facts(item) for key, item in value.items()}
+    return cast("T", cleaned)
 
 
 def demo_mark(is_demo: bool) -> str:  # noqa: FBT001 - reads well where it is used

@@ -178,8 +178,11 @@ async def test_the_independent_verifier_accepts_an_export(
         for run_id in ("run_3", "run_late"):
             _, data = await audit.get(f"/v1/runs/{run_id}/export?content={content}")
             assert isinstance(verify_export(data, vkey), Verified)
-            kinds = {line["line"] for line in lines_of(data)}
-            assert ("content" in kinds) == (content == "true")
+            lines = lines_of(data)
+            assert ("content" in {line["line"] for line in lines}) == (content == "true")
+            leaves = [json.loads(line["leaf"]) for line in lines if line["line"] == "leaf"]
+            assert leaves[-1]["facts"] | {"with_content": content == "true"} == leaves[-1]["facts"]
+            assert (leaves[-1]["type"], leaves[-1]["facts"]["action"]) == ("read", "export")
 
 
 async def test_content_in_many_chunks_exports_and_verifies(tmp_path: Path, tls_dir: Path) -> None:

@@ -4,6 +4,7 @@ The only place that knows how codes and statuses relate. What a server did not m
 it: any other exception becomes INTERNAL with a fixed text, and its trace goes to the log.
 """
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -119,7 +120,8 @@ class _StatusErrors:
         if isinstance(error, PodiumError):
             await abort_with(self._context, error)
         if self._context.cancelled() or isinstance(error, grpc.aio.InternalError):
-            return  # the caller left, at the latest while an answer was being written to it
+            # The caller left, at the latest while an answer was being written to it: nobody's mistake.
+            raise asyncio.CancelledError from None
         _log.error("call failed unexpectedly", exc_info=error, extra={"method": self._method})
         await abort_with(self._context, PodiumError(Code.INTERNAL, INTERNAL_MESSAGE))
 

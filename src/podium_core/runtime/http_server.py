@@ -9,6 +9,7 @@ import logging
 import resource
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from aiohttp import web
 from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, LineTooLong
@@ -104,12 +105,12 @@ class _Connection(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, unless the house is full."""
         super().connection_made(transport)
-        assert isinstance(transport, asyncio.Transport)
+        connected = cast("asyncio.Transport", transport)  # uvloop's are no subclass
         if not self._site.enter():
             _log.warning("refused a connection: there are as many as there may be")
-            transport.abort()
+            connected.abort()
         else:
-            self._look_again(transport)
+            self._look_again(connected)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Forget everything."""

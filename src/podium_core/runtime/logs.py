@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+import threading
 import traceback
 from datetime import UTC, datetime
 from types import TracebackType
@@ -19,7 +20,8 @@ _NOISY = ("asyncio", "grpc", "opentelemetry", "aiohttp")
 def configure_logging(service: str, level: str) -> None:
     """Send every log line of the process to stderr as JSON, from `level` on.
 
-    Uncaught exceptions become log lines too. Their texts are written at level DEBUG only.
+    Uncaught exceptions become log lines too, those of threads and finalizers included. Their texts are
+    written at level DEBUG only.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(service, with_exception_text=level == "DEBUG"))
@@ -30,6 +32,8 @@ def configure_logging(service: str, level: str) -> None:
     for name in _NOISY:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     sys.excepthook = _log_uncaught
+    threading.excepthook = _log_thread
+    sys.unraisablehook = _log_unraisable
 
 
 class JsonFormatter(logging.Formatter):
@@ -85,3 +89,19 @@ def _short(filename: str) -> str:
 
 def _log_uncaught(kind: type[BaseException], error: BaseException, trace_back: TracebackType | None) -> None:
     logging.getLogger(__name__).critical("uncaught exception", exc_info=(kind, error, trace_back))
+
+
+def _log_thread(thread: threading.ExceptHookArgs) -> None:
+    name = thread.thread.name if thread.thread is not None else ""
+    logging.getLogger(__name__).critical(
+        "uncaught exception in a thread",
+        exc_info=(thread.exc_type, thread.exc_value or thread.exc_type(), thread.exc_traceback),
+        extra={"thread_name": name},
+    )
+
+
+def _log_unraisable(ignored: "sys.UnraisableHookArgs") -> None:
+    error = ignored.exc_value or ignored.exc_type()
+    logging.getLogger(__name__).error(
+        "an exception could not be raised", exc_info=(ignored.exc_type, error, ignored.exc_traceback)
+    )

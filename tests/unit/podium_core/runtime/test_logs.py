@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,17 @@ def _raised(error: BaseException, cause: BaseException | None = None) -> BaseExc
         raise error from cause
     except type(error) as caught:
         return caught
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+class _Ignored:
+    """What the interpreter tells of an exception in a finalizer."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.exc_type, self.exc_value, self.exc_traceback = type(error), error, error.__traceback__
 
 
 def test_a_line_holds_message_service_and_facts() -> None:
@@ -70,10 +82,12 @@ def test_a_line_within_a_span_names_its_trace() -> None:
 
 @pytest.fixture
 def restored_logging() -> Iterator[None]:
-    root, hook = logging.getLogger(), sys.excepthook
+    root = logging.getLogger()
+    hooks = sys.excepthook, threading.excepthook, sys.unraisablehook
     handlers, level = root.handlers[:], root.level
     yield
-    root.handlers[:], sys.excepthook = handlers, hook
+    root.handlers[:] = handlers
+    sys.excepthook, threading.excepthook, sys.unraisablehook = hooks
     root.setLevel(level)
     logging.captureWarnings(capture=False)
 
@@ -86,6 +100,15 @@ def test_the_whole_process_logs_json_from_its_level_on(capsys: pytest.CaptureFix
     logging.getLogger("asyncio").info("dropped")
     error = _raised(RuntimeError("secret-dsn"))
     sys.excepthook(RuntimeError, error, error.__traceback__)
+    thread = threading.Thread(target=lambda: _raise(RuntimeError("secret-thread")))
+    thread.start()
+    thread.join()
+    sys.unraisablehook(_Ignored(error))  # type: ignore[arg-type]
     lines = [json.loads(text) for text in capsys.readouterr().err.splitlines()]
-    assert [line["message"] for line in lines] == ["kept", "uncaught exception"]
+    assert [line["message"] for line in lines] == [
+        "kept",
+        "uncaught exception",
+        "uncaught exception in a thread",
+        "an exception could not be raised",
+    ]
     assert "secret" not in json.dumps(lines)
