@@ -75,7 +75,7 @@ def tiny_qwen2(folder: Path, *, chat_template: bool = True, seed: int = 0) -> Pa
     torch.manual_seed(seed)
     config = Qwen2Config(
         vocab_size=512, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=2,
-        num_key_value_heads=1, max_position_embeddings=8_192, tie_word_embeddings=True,
+        num_key_value_heads=1, max_position_embeddings=32_768, tie_word_embeddings=True,
         eos_token_id=wrapped.eos_token_id, bos_token_id=None, pad_token_id=wrapped.pad_token_id,
     )  # fmt: skip
     Qwen2ForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)

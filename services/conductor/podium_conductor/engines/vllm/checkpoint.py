@@ -77,6 +77,12 @@ def check_checkpoint(folder: Path, adapter: Path | None = None) -> None:
         _check_adapter(adapter)
 
 
+def context_limit(folder: Path) -> int | None:
+    """Return the most tokens that the checkpoint was made for; None when its config does not say."""
+    limit = _read_json(folder / "config.json", "CHECKPOINT").get("max_position_embeddings")
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
 def digests_of(folder: Path, adapter: Path | None = None) -> CheckpointDigests:
     """Return the digests; reads every byte of the weights, so call it off the event loop."""
     weights = [folder / "config.json", folder / "generation_config.json", *_weights(folder)]

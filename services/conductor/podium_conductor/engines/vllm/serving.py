@@ -2,17 +2,19 @@
 
 import asyncio
 import ctypes
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from itertools import count
 from typing import Any, cast
 
-from podium_conductor.engines.vllm.checkpoint import adapter_rank
+from podium_conductor.engines.vllm.checkpoint import adapter_rank, context_limit
 from podium_conductor.engines.vllm.model import Generation, Load, Sampling
 from podium_conductor.engines.vllm.options import ServingOptions
 from podium_core.domain.errors import Code, PodiumError, invalid
 
+_log = logging.getLogger(__name__)
 _ARCH_PRCTL = 158
 _ARCH_REQ_XCOMP_PERM = 0x1023
 _XFEATURE_XTILEDATA = 18
@@ -197,9 +199,10 @@ async def load_model(options: ServingOptions) -> VllmModel:
     try:
         engine = await asyncio.to_thread(_start, options, make_watch)
     except (RuntimeError, ValueError, OSError, ImportError):
+        _log.warning("vLLM did not start", exc_info=True)
         raise PodiumError(
             Code.UNAVAILABLE,
-            "vLLM cannot serve this checkpoint here; its own log lines above say why",
+            "vLLM cannot serve this checkpoint here; PODIUM_CONDUCTOR_LOG_LEVEL=DEBUG logs why",
             reason="MODEL_NOT_LOADED",
         ) from None
     adapter = None
@@ -218,7 +221,9 @@ def _start(options: ServingOptions, make_watch: Any) -> AsyncLLM:
     arguments: dict[str, Any] = {
         "model": str(options.model_path.resolve()),
         "dtype": options.dtype,
-        "max_model_len": options.context_tokens,
+        "max_model_len": min(
+            options.context_tokens, context_limit(options.model_path) or options.context_tokens
+        ),
         "max_num_seqs": options.max_sequences,
         "tensor_parallel_size": options.tensor_parallel,
         "enforce_eager": options.eager,
