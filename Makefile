@@ -39,7 +39,7 @@ vllm-test:  ## the vLLM engine with a real small model (CPU build; the first run
 	  touch $(VLLM_VENV)/.installed; }
 	$(VLLM_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	PODIUM_TEST_CACHE=$(VLLM_HOME) $(VLLM_VENV)/bin/python -m pytest -s -o filterwarnings= -W ignore --durations=10 \
-	  tests/vllm tests/contract/test_engines.py
+	  tests/real_model tests/contract/test_engines.py
 
 faults: setup  ## kill, cut, delay, fill the disk: minutes
 	$(BIN)/pytest -m slow

@@ -62,7 +62,7 @@ async def engine(
         made = VllmEngine(Loaded(FakeTextModel(), digests), PlanOptions())
     else:
         from podium_conductor.assembly import load_checkpoint
-        from tests.vllm.checkpoints import tiny_qwen2
+        from tests.real_model.checkpoints import tiny_qwen2
 
         folder = tiny_qwen2(tmp_path_factory.mktemp("tiny"))
         serving = ServingOptions(folder, context_tokens=32_768, cpu_cache_gib=1, eager=True)

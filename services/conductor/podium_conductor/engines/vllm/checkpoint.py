@@ -38,6 +38,16 @@ _MAX_HEADER_BYTES = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class _Reasons:
+    missing: str
+    corrupt: str
+
+
+_CHECKPOINT = _Reasons("CHECKPOINT_MISSING", "CHECKPOINT_CORRUPT")
+_ADAPTER = _Reasons("ADAPTER_MISSING", "ADAPTER_CORRUPT")
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointDigests:
     """SHA-256 (hex) of what a plan depends on besides the request."""
 
@@ -58,14 +68,14 @@ def check_checkpoint(folder: Path, adapter: Path | None = None) -> None:
             "the model path is no folder of this machine; names of a model hub are never looked up",
             reason="CHECKPOINT_MISSING",
         )
-    config = _read_json(folder / "config.json", "CHECKPOINT")
+    config = _read_json(folder / "config.json", _CHECKPOINT)
     named = config.get("architectures")
     names = named if isinstance(named, list) else []
     if not any(name in ARCHITECTURES for name in names):
         known = ", ".join(sorted(ARCHITECTURES))
         raise invalid(f"the checkpoint's architecture is not among {known}", reason="CHECKPOINT_ARCHITECTURE")
     for path in _weights(folder):
-        _check_safetensors(path, "CHECKPOINT")
+        _check_safetensors(path, _CHECKPOINT)
     if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
         raise invalid("the checkpoint has no tokenizer", reason="CHECKPOINT_MISSING")
     if not _chat_template(folder):
@@ -79,7 +89,7 @@ def check_checkpoint(folder: Path, adapter: Path | None = None) -> None:
 
 def context_limit(folder: Path) -> int | None:
     """Return the most tokens that the checkpoint was made for; None when its config does not say."""
-    limit = _read_json(folder / "config.json", "CHECKPOINT").get("max_position_embeddings")
+    limit = _read_json(folder / "config.json", _CHECKPOINT).get("max_position_embeddings")
     return limit if isinstance(limit, int) and limit > 0 else None
 
 
@@ -105,46 +115,46 @@ def _digest(paths: Iterable[Path]) -> str:
 def _weights(folder: Path) -> list[Path]:
     index = folder / "model.safetensors.index.json"
     if index.is_file():
-        listed = _read_json(index, "CHECKPOINT").get("weight_map")
+        listed = _read_json(index, _CHECKPOINT).get("weight_map")
         if not isinstance(listed, dict) or not listed:
-            raise _corrupt(index, "CHECKPOINT")
+            raise _corrupt(index, _CHECKPOINT)
         return [folder / name for name in sorted({str(name) for name in listed.values()})]
     return [folder / "model.safetensors"]
 
 
-def _check_safetensors(path: Path, subject: str) -> None:
+def _check_safetensors(path: Path, reasons: _Reasons) -> None:
     """Check that the file is as long as its own header says."""
     if not path.is_file():
-        raise invalid(f"the file {path.name} is missing", reason=f"{subject}_MISSING")
+        raise invalid(f"the file {path.name} is missing", reason=reasons.missing)
     size = path.stat().st_size
     with path.open("rb") as file:
         header_length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
         if not 0 < header_length <= min(size - _LENGTH_BYTES, _MAX_HEADER_BYTES):
-            raise _corrupt(path, subject)
+            raise _corrupt(path, reasons)
         try:
             header: Any = json.loads(file.read(header_length))
             ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
             whole = _LENGTH_BYTES + header_length + max(ends, default=0) == size
         except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-            raise _corrupt(path, subject) from None
+            raise _corrupt(path, reasons) from None
     if not whole or not ends:
-        raise _corrupt(path, subject)
+        raise _corrupt(path, reasons)
 
 
 def _check_adapter(adapter: Path) -> None:
     if not adapter.is_dir():
         raise invalid("the adapter path is no folder of this machine", reason="ADAPTER_MISSING")
-    config = _read_json(adapter / "adapter_config.json", "ADAPTER")
+    config = _read_json(adapter / "adapter_config.json", _ADAPTER)
     if config.get("peft_type") != "LORA":
         raise invalid("the adapter is not a LoRA adapter", reason="ADAPTER_CORRUPT")
-    _check_safetensors(adapter / "adapter_model.safetensors", "ADAPTER")
+    _check_safetensors(adapter / "adapter_model.safetensors", _ADAPTER)
 
 
 def adapter_rank(adapter: Path) -> int:
     """Return the rank that an adapter's config states; raise PodiumError ADAPTER_CORRUPT without one."""
-    rank = _read_json(adapter / "adapter_config.json", "ADAPTER").get("r")
+    rank = _read_json(adapter / "adapter_config.json", _ADAPTER).get("r")
     if not isinstance(rank, int) or rank < 1:
-        raise _corrupt(adapter / "adapter_config.json", "ADAPTER")
+        raise _corrupt(adapter / "adapter_config.json", _ADAPTER)
     return rank
 
 
@@ -156,23 +166,21 @@ def _chat_template(folder: Path) -> str:
     config = folder / "tokenizer_config.json"
     if not config.is_file():
         return ""
-    template = _read_json(config, "CHECKPOINT").get("chat_template")
+    template = _read_json(config, _CHECKPOINT).get("chat_template")
     return template if isinstance(template, str) else json.dumps(template) if template else ""
 
 
-def _read_json(path: Path, subject: str) -> dict[str, Any]:
+def _read_json(path: Path, reasons: _Reasons) -> dict[str, Any]:
     if not path.is_file():
-        raise invalid(f"the file {path.name} is missing", reason=f"{subject}_MISSING")
+        raise invalid(f"the file {path.name} is missing", reason=reasons.missing)
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
-        raise _corrupt(path, subject) from None
+        raise _corrupt(path, reasons) from None
     if not isinstance(read, dict):
-        raise _corrupt(path, subject)
+        raise _corrupt(path, reasons)
     return read
 
 
-def _corrupt(path: Path, subject: str) -> PodiumError:
-    return invalid(
-        f"the file {path.name} is damaged or cut short; copy it again", reason=f"{subject}_CORRUPT"
-    )
+def _corrupt(path: Path, reasons: _Reasons) -> PodiumError:
+    return invalid(f"the file {path.name} is damaged or cut short; copy it again", reason=reasons.corrupt)

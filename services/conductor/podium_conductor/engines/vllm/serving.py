@@ -5,7 +5,7 @@ import ctypes
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from itertools import count
 from typing import Any, cast
 
@@ -209,11 +209,10 @@ async def load_model(options: ServingOptions) -> VllmModel:
     if options.adapter_path is not None:
         adapter = LoRARequest("conductor", 1, str(options.adapter_path))
     model = VllmModel(engine, watch[0] if watch else _LoadWatch(None), adapter)
-    try:
+    async with AsyncExitStack() as unless_warm:
+        unless_warm.push_async_callback(model.close)
         await model.warm_up()
-    except BaseException:
-        await model.close()
-        raise
+        unless_warm.pop_all()
     return model
 
 

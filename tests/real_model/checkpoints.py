@@ -87,3 +87,22 @@ def edit_config(folder: Path, **changes: object) -> None:
     """Change fields of config.json."""
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def tiny_adapter(model: Path, folder: Path) -> Path:
+    """Build a LoRA adapter that visibly changes what the model says."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    config = LoraConfig(
+        r=8, lora_alpha=64, target_modules=["q_proj", "v_proj", "down_proj"], init_lora_weights=False
+    )
+    torch.manual_seed(5)
+    adapted = get_peft_model(AutoModelForCausalLM.from_pretrained(model), config)
+    with torch.no_grad():
+        for name, weight in adapted.named_parameters():
+            if "lora_" in name:
+                weight.normal_(0, 0.5)
+    adapted.save_pretrained(folder)
+    return folder

@@ -25,8 +25,8 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanQuery, PlanReply
 from tests.fakes.pools import question, worker
-from tests.vllm.checkpoints import smollm
-from tests.vllm.reference import Recorded, Reference, differences
+from tests.real_model.checkpoints import smollm
+from tests.real_model.reference import Recorded, Reference, differences
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
