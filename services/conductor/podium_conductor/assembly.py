@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from importlib.util import find_spec
 
 from opentelemetry.metrics import Meter
@@ -49,7 +50,8 @@ async def load_checkpoint(options: ServingOptions) -> Loaded:
     from podium_conductor.engines.vllm.serving import load_model  # noqa: PLC0415
 
     digests = await asyncio.to_thread(digests_of, folder, adapter)
-    return Loaded(await load_model(options), digests)
+    # The folder itself, not the link, so that the digests are those of what is loaded.
+    return Loaded(await load_model(replace(options, model_path=folder)), digests)
 
 
 @asynccontextmanager

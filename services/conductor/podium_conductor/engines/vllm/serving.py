@@ -31,6 +31,7 @@ from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: E402
 from vllm.exceptions import VLLMClientError  # noqa: E402
 from vllm.inputs import TokensPrompt  # noqa: E402
 from vllm.lora.request import LoRARequest  # noqa: E402
+from vllm.platforms import current_platform  # noqa: E402
 from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams  # noqa: E402
 from vllm.v1.engine.async_llm import AsyncLLM  # noqa: E402
 from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError  # noqa: E402
@@ -38,6 +39,7 @@ from vllm.v1.metrics.loggers import StatLoggerBase  # noqa: E402
 
 _SEEDS = 2**63
 _SHUTDOWN_S = 5.0
+_MIN_BATCH = 4_096
 _MAX_TOKENS_ASKED = 128
 _WARM_UP = "Warm up: write nothing that matters, at some length. " * 40
 
@@ -217,12 +219,11 @@ async def load_model(options: ServingOptions) -> VllmModel:
 
 
 def _start(options: ServingOptions, make_watch: Any) -> AsyncLLM:
+    context = min(options.context_tokens, context_limit(options.model_path) or options.context_tokens)
     arguments: dict[str, Any] = {
-        "model": str(options.model_path.resolve()),
+        "model": str(options.model_path),
         "dtype": options.dtype,
-        "max_model_len": min(
-            options.context_tokens, context_limit(options.model_path) or options.context_tokens
-        ),
+        "max_model_len": context,
         "max_num_seqs": options.max_sequences,
         "tensor_parallel_size": options.tensor_parallel,
         "enforce_eager": options.eager,
@@ -234,6 +235,10 @@ def _start(options: ServingOptions, make_watch: Any) -> AsyncLLM:
         "enable_log_requests": False,
         "generation_config": "vllm",
     }
+    if current_platform.is_cpu():
+        # A seeded request whose prompt is split over steps kills the CPU build ("Generator does not use
+        # offset"), so prompts are never split there.
+        arguments |= {"enable_chunked_prefill": False, "max_num_batched_tokens": max(context, _MIN_BATCH)}
     if options.executor != "auto":
         arguments["distributed_executor_backend"] = options.executor
     if options.adapter_path is not None:
