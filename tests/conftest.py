@@ -3,9 +3,14 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from podium_cli.local_ca import create_local_ca
 from podium_core.runtime.identity import SERVICES
+
+# A busy machine is no defect: tests that are about time measure it themselves.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

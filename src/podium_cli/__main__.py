@@ -2,21 +2,25 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import TextIO, cast
 
 from rich.console import Console
 
-from podium_cli import ask, down, keys, runs, show, status, up, verify
+from podium_cli import ask, down, keys, plan, runs, show, status, up, verify
 from podium_cli.arguments import build_parser
 from podium_cli.failures import CliError
 from podium_cli.home import open_home
 from podium_cli.settings import CliSettings
+from podium_cli.words import TidyLines
 
 _INTERRUPTED = 130
-_PIPE_WIDTH = 160
+_PIPE_WIDTH = 1_000
+"""Wide enough that nothing is cut or broken on its way into a file or another program."""
 _COMMANDS: Mapping[str, Callable[..., int]] = {
     "ask": ask.run,
     "down": down.run,
     "keys": keys.run,
+    "plan": plan.run,
     "runs": runs.run,
     "show": show.run,
     "status": status.run,
@@ -30,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     settings = CliSettings()
     home = open_home(arguments.home or settings.home)
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    console = _console()
     try:
         return _COMMANDS[arguments.command](arguments, console, home, settings)
     except CliError as error:
@@ -40,7 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             complaint.print(f"  {error.hint}", soft_wrap=True)
         return error.exit_code
     except KeyboardInterrupt:
+        sys.stderr.write("podium: interrupted\n")
         return _INTERRUPTED
+
+
+def _console() -> Console:
+    if sys.stdout.isatty():
+        return Console(highlight=False, markup=False)
+    return Console(
+        highlight=False, markup=False, width=_PIPE_WIDTH, file=cast("TextIO", TidyLines(sys.stdout))
+    )
 
 
 if __name__ == "__main__":

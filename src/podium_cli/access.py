@@ -23,6 +23,8 @@ def audit_client(arguments: argparse.Namespace, home: Home, settings: CliSetting
 
 def _given(arguments: argparse.Namespace, settings: CliSettings, url: str, option: str) -> tuple[str, str]:
     key = str(arguments.api_key or settings.api_key.get_secret_value())
+    if url and not url.startswith(("http://", "https://")):
+        raise CliError(f"{url} is no address", hint="an address looks like http://127.0.0.1:8080")
     if url and not key:
         raise CliError(
             f"{option} names another installation, whose API key is missing",

@@ -3,60 +3,81 @@
 import argparse
 from pathlib import Path
 
+from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_verifier.__main__ import EXIT_CODES
 
 _START = """examples:
-  podium up                              start everything here and answer a first question
-  podium ask "What is 17 * 23?"          ask; the plan and its steps show live
-  podium runs                            what was asked lately
-  podium show RUN                        one run: who was allowed, who did what, what it cost
-  podium verify RUN                      prove that a run's record is complete and untouched
-  podium down                            stop everything
+  podium up                        start everything, answer a first question
+  podium ask "What is 17 * 23?"    ask; the plan and its steps show live
+  podium plan "..."                only plan: prompt, text, probabilities
+  podium runs                      what was asked lately
+  podium show RUN                  who was allowed, who did what, what it cost
+  podium verify RUN                prove a run's record complete and untouched
+  podium down                      stop everything
 
 `podium COMMAND --help` tells more about each.
 """
 _UP = """examples:
-  podium up                              the four services and the demo workers, on the usual ports
-  podium up --no-ask                     only start
-  podium up --use-keys                   also add workers for provider keys in the environment and for
-                                         Ollama or vLLM on this machine: questions may then leave it
-  podium up --home ./here --free-ports   a second, separate Podium beside the first
+  podium up                start the four services and the demo workers, on the
+                           usual ports, and answer a first question
+  podium up --no-ask       only start
+  podium up --use-keys     also add workers for provider keys in the environment
+                           and for Ollama or vLLM on this machine: questions may
+                           then leave it
+  podium up --home ./here --free-ports
+                           a second, separate Podium beside the first
 
-What it creates lies in the home directory: tenants.yaml (who may call), pool.yaml (which workers),
-api-key, certificates, logs, and the log itself. Later starts change none of it.
+What it creates lies in the home directory: tenants.yaml (who may call),
+pool.yaml (which workers), api-key, certificates, the services' logs, and the
+audit log. Later starts keep it all.
 """
 _ASK = """examples:
   podium ask "Add 17 and 25, then write the sum as a Roman numeral"
-  podium ask --max-usd 0.01 --max-steps 3 "How many days are there from 2026-01-01 to 2026-11-30?"
-  podium ask --worker demo-arithmetic "2^64"        one worker by name, no plan
-  podium ask --answer-only - < question.txt         the question from a file, only the answer printed
+  podium ask --max-usd 0.01 --max-steps 3 "Convert 26.2 miles to kilometres"
+  podium ask --worker demo-arithmetic "2^64"      one worker by name, no plan
+  podium ask --answer-only - < question.txt       question from a file, and only
+                                                  the answer printed
+"""
+_PLAN = """examples:
+  podium plan "Add 17 and 25, then write the sum as a Roman numeral"
+  podium plan --model podium-fast "2^64"            one worker, chosen by probability
+  podium plan --no-prompt --seed 7 "..."            the same plan again, without the prompt
+  podium plan --raw "..." > plan.txt                only what the Conductor wrote
+
+No step is performed. An engine that makes calls of its own is recorded as a run; the others cost nothing.
 """
 _SHOW = """examples:
-  podium show RUN                        the run with this id (podium runs lists them)
-  podium show last                       the newest run
-  podium show RUN --content              also the question, the subtasks and every answer
+  podium show RUN              the run with this id (podium runs lists them)
+  podium show last             the newest run
+  podium show RUN --content    also the question, the subtasks, every answer
 
 Showing a run is itself recorded in the log.
 """
 _VERIFY = """examples:
-  podium verify RUN                      export the run, check it against the log key kept in the home
-  podium verify run_123.podium.jsonl     check a file, offline
-  podium verify FILE --key VKEY          ... and that this log signed it, not just any
+  podium verify RUN                    export the run, check it against the log
+                                       key kept in the home
+  podium verify last                   the same for the newest run
+  podium verify run_123.podium.jsonl   check a file, offline
+  podium verify FILE --key VKEY        ... and that this log signed it, not any
 """
 _KEYS = """examples:
-  podium keys new alice                                  a key that may ask and read its own runs
-  podium keys new revision --role auditor                a key that may read every run of its tenant
+  podium keys new alice                      may ask, and read its own runs
+  podium keys new revision --role auditor    may read every run of its tenant
 """
+_HOME = "directory of the local Podium, default $PODIUM_HOME or ~/.podium"
+_API_KEY = "API key for it, default $PODIUM_API_KEY or the home's own"
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="podium",
-        description="A team of language models behind one OpenAI-compatible endpoint, and proof of its work.",
+        description="A team of language models behind one OpenAI-compatible endpoint, with proof.",
         epilog=_START,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--home", type=Path, help=_HOME)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     up = _add(commands, "up", "start Podium on this machine, in the background", _UP)
     up.add_argument("--no-ask", action="store_true", help="do not ask a first question")
@@ -65,12 +86,17 @@ def build_parser() -> argparse.ArgumentParser:
     _add(commands, "down", "stop Podium on this machine", "")
     _add(commands, "status", "show which services run", "")
     _add_ask(commands)
+    _add_plan(commands)
     _add_reading(commands)
     keys = _add(commands, "keys", "make API keys", _KEYS)
     key_commands = keys.add_subparsers(dest="keys_command", metavar="COMMAND", required=True)
-    new = key_commands.add_parser("new", help="make a new key, shown once")
+    new = key_commands.add_parser(
+        "new",
+        help="make a new key, shown once",
+        description="Make a new key, show it once, and show the lines that let it in.",
+    )
     new.add_argument("id", help="a name for the key; it shows in the log, the key itself never does")
-    new.add_argument("--role", action="append", choices=["client", "auditor"], help="default: client")
+    new.add_argument("--role", action="append", choices=["client", "auditor"], help="default client; repeat")
     return parser
 
 
@@ -88,8 +114,25 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     ask.add_argument("--max-calls", type=int, metavar="N", help="most provider calls")
     ask.add_argument("--max-seconds", type=float, metavar="S", help="most seconds the run may take")
     ask.add_argument("--answer-only", action="store_true", help="print the answer and nothing else")
-    ask.add_argument("--url", default="", help="ask the gateway at this address")
-    ask.add_argument("--api-key", default="", metavar="KEY", help="API key for it")
+    ask.add_argument(
+        "--url", default="", help="ask the gateway at this address, default $PODIUM_URL or the home's"
+    )
+    ask.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
+
+
+def _add_plan(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    plan = _add(commands, "plan", "show how a question would be planned, and why", _PLAN)
+    plan.add_argument("question", nargs="+", help="the question, or - to read it from standard input")
+    plan.add_argument("--model", default=TIER, choices=[TIER, FAST_TIER, MAX_TIER], help="default podium")
+    plan.add_argument(
+        "--only", action="append", metavar="WORKER", help="let only this worker take part; repeat"
+    )
+    plan.add_argument("--exclude", action="append", metavar="WORKER", help="leave this worker out; repeat")
+    plan.add_argument("--max-steps", type=int, choices=range(1, MAX_STEPS + 1), help="most steps")
+    plan.add_argument("--seed", type=int, metavar="N", help="seed of shuffling and sampling, default random")
+    plan.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds, default 60")
+    plan.add_argument("--no-prompt", action="store_true", help="do not show the prompt")
+    plan.add_argument("--raw", action="store_true", help="print only what the Conductor wrote")
 
 
 def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -104,8 +147,13 @@ def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     verify.add_argument("--key", metavar="VKEY|FILE", help="the log key you trust")
     verify.add_argument("--out", type=Path, metavar="FILE", help="where to keep the export of a run")
     for command in (runs, show, verify):
-        command.add_argument("--audit-url", default="", help="read from the audit service at this address")
-        command.add_argument("--api-key", default="", metavar="KEY", help="API key for it")
+        command.add_argument(
+            "--audit-url",
+            default="",
+            metavar="URL",
+            help="read from the audit service there, default $PODIUM_AUDIT_URL or the home's",
+        )
+        command.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
 
 
 def _add(
@@ -118,7 +166,6 @@ def _add(
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--home", type=Path, help="directory of the local Podium, default $PODIUM_HOME or ~/.podium"
-    )
+    # Without a default, so that `podium --home DIR COMMAND` is not overwritten.
+    parser.add_argument("--home", type=Path, default=argparse.SUPPRESS, help=_HOME)
     return parser

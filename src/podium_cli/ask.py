@@ -31,17 +31,27 @@ def run(arguments: argparse.Namespace, console: Console, home: Home, settings: C
 
 def ask_and_show(client: GatewayClient, asking: Asking, console: Console) -> RunView:
     """Ask and show what happens as it happens; return the view when it is over."""
+    view = RunView()
 
-    async def show() -> RunView:
-        view = RunView(await client.demo_workers())
+    async def show() -> None:
+        view.demo_workers = await client.demo_workers()
         with Live(console=console, refresh_per_second=12, transient=True) as live:
             async for news in client.ask(asking):
                 view.take(news)
                 live.update(view.render(is_live=True))
         console.print(view.render())
-        return view
 
-    return asyncio.run(show())
+    try:
+        asyncio.run(show())
+    except KeyboardInterrupt:
+        view.stop()
+        console.print(view.render())
+        if view.run_id:
+            console.print(
+                f"\nThe run is cancelled; `podium show {view.run_id}` tells what it did and what it cost."
+            )
+        raise
+    return view
 
 
 def succeeded(view: RunView) -> bool:

@@ -1,12 +1,13 @@
 """Reads the log over HTTP, with the same API key that asks questions."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
-from podium_cli.failures import CliError
+from podium_cli.failures import KEY_HINT, CliError
 
 LAST = "last"
 """What stands for the newest run wherever a run's id may stand."""
@@ -14,6 +15,10 @@ LAST = "last"
 _TOTAL_S = 60.0
 _CONNECT_S = 5.0
 _CHUNK_BYTES = 1 << 16
+_HINTS: Mapping[int, str] = {
+    HTTPStatus.UNAUTHORIZED: KEY_HINT,
+    HTTPStatus.NOT_FOUND: "`podium runs` lists those that this key may see; `last` stands for the newest",
+}
 
 
 class AuditClient:
@@ -88,7 +93,10 @@ class AuditClient:
             raise self._unreachable(type(error).__name__) from None
         error_fields = body.get("error") if isinstance(body, dict) else None
         said = error_fields.get("message") if isinstance(error_fields, dict) else None
-        raise CliError(f"audit answered {response.status}: {said or 'no reason given'}")
+        raise CliError(
+            f"audit answered {response.status}: {said or 'no reason given'}",
+            hint=_HINTS.get(response.status, ""),
+        )
 
     def _unreachable(self, why: str) -> CliError:
         return CliError(

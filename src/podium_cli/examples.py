@@ -20,7 +20,7 @@ def show(console: Console, home: Home, run_id: str = "") -> None:
 
 def _lines(url: str, home: Home, run_id: str) -> list[str]:
     podium = _program()
-    option = f" --home {home.directory}" if home.directory != Path("~/.podium").expanduser() else ""
+    option = f" --home {_short(home.directory)}" if home.directory != Path("~/.podium").expanduser() else ""
     body = f'{{"model": "podium", "messages": [{{"role": "user", "content": "{QUESTION}"}}]}}'
     return [
         "",
@@ -40,6 +40,11 @@ def _lines(url: str, home: Home, run_id: str) -> list[str]:
         f"  {podium} verify{option} {run_id}",
         f"  {podium} down{option}",
     ]
+
+
+def _short(directory: Path) -> Path:
+    """Return how the home can be called from here."""
+    return directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
 
 
 def _program() -> str:

@@ -1,5 +1,7 @@
 """A command that cannot go on: what happened and what to do, without a stack trace."""
 
+KEY_HINT = "--api-key or PODIUM_API_KEY give a key; without them the one in the home's file `api-key` is used"
+
 
 class CliError(Exception):
     """Shown to the user as it is; the command exits with `exit_code`. `hint` says what to do next."""

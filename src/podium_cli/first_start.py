@@ -44,11 +44,12 @@ def prepare(home: Home, demo_port: int) -> bool:
 
 def check_files(home: Home) -> None:
     """Refuse to start on a broken file; CliError says which line to mend."""
-    try:
-        load_tenants(home.tenants_file)
-        load_pool(home.pool_file)
-    except PodiumError as error:
-        raise CliError(error.message, hint=f"the files are in {home.directory}") from None
+    for file, load in ((home.tenants_file, load_tenants), (home.pool_file, load_pool)):
+        try:
+            load(file)
+        except PodiumError as error:
+            problems = error.message.replace(f"; {file.name} line ", f"\n  {file.name} line ")
+            raise CliError(problems, hint=f"mend {file} and try again") from None
 
 
 def demo_pool(demo_port: int) -> str:

@@ -3,11 +3,12 @@
 import json
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Literal
 
 import aiohttp
 
-from podium_cli.failures import CliError
+from podium_cli.failures import KEY_HINT, CliError
 from podium_cli.sse import ServerEvent, SseDecoder
 
 _CONNECT_S = 5.0
@@ -135,5 +136,9 @@ def _refusal(response: aiohttp.ClientResponse, body: bytes) -> CliError:
     except (ValueError, KeyError, TypeError):
         said = "no reason given"
     run = response.headers.get("x-podium-run-id")
-    hint = f"`podium show {run}` tells which rule refused what" if run else ""
+    hint = ""
+    if response.status == HTTPStatus.UNAUTHORIZED:
+        hint = KEY_HINT
+    elif run and response.status != HTTPStatus.BAD_REQUEST:  # a request that is no request opens no run
+        hint = f"`podium show {run}` tells which rule refused what"
     return CliError(f"the gateway answered {response.status}: {said}", hint=hint)

@@ -90,10 +90,12 @@ class Home:
         try:
             return self.api_key_file.read_text(encoding="utf-8").strip()
         except OSError:
-            raise CliError(
-                f"there is no API key in {self.api_key_file}",
-                hint="start Podium with `podium up`, or give --url and --api-key of another installation",
-            ) from None
+            hint = "start Podium with `podium up`, or give --url and --api-key of another installation"
+            if self.tenants_file.exists():  # a key is stored as its hash only: a lost one needs a successor
+                hint = (
+                    f"`podium keys new NAME` makes one: save it there, and its lines in {self.tenants_file}"
+                )
+            raise CliError(f"there is no API key in {self.api_key_file}", hint=hint) from None
 
     def read_endpoints(self) -> Mapping[str, Any]:
         """Return where the services of this home listen; CliError when it was never started."""

@@ -10,7 +10,7 @@ from podium_cli.settings import CliSettings
 from podium_core.config.tenants import new_key
 
 
-def run(arguments: argparse.Namespace, console: Console, _home: Home, _settings: CliSettings) -> int:
+def run(arguments: argparse.Namespace, console: Console, home: Home, _settings: CliSettings) -> int:
     """Print a new token and what `tenants.yaml` needs to accept it."""
     try:
         token, digest = new_key(arguments.id)
@@ -19,7 +19,8 @@ def run(arguments: argparse.Namespace, console: Console, _home: Home, _settings:
     console.print("The key, shown this once; hand it to its owner over a safe channel:\n")
     console.print(f"  {token}\n", soft_wrap=True)
     console.print(
-        "Add this under `keys:` of its tenant in tenants.yaml; the services notice by themselves:\n"
+        f"Add this under `keys:` of its tenant in {home.tenants_file}; the services notice by themselves:\n",
+        soft_wrap=True,
     )
     console.print(key_entry(arguments.id, digest, arguments.role or ["client"]), soft_wrap=True)
     return 0

@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.console import RenderableType
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 from rich.tree import Tree
 
-from podium_cli.words import demo_mark, moment, plain, receipt_words, usd
+from podium_cli.words import DEMO_NOTE, counted, demo_mark, moment, plain, receipt_words, usd
 
 Record = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ class RecordView:
         yield from self._head()
         yield from self._verdicts()
         yield from (self._plan(plan, with_content=with_content) for plan in self._of_type("plan"))
-        yield self._attempts()
+        yield from self._attempts()
         if with_content:
             yield from self._contents()
         yield from self._end()
@@ -71,7 +71,7 @@ class RecordView:
         tree = Tree(
             Text.assemble(
                 ("plan ", "bold"),
-                f"round {facts['round']}, {len(facts['steps'])} steps, source: ",
+                f"round {facts['round']}, {counted(len(facts['steps']), 'step')}, source: ",
                 (str(facts["source"]), "cyan"),
                 why,
             ),
@@ -92,10 +92,18 @@ class RecordView:
                 branch.add(Text(plain(subtask), style="dim"))
         return tree
 
-    def _attempts(self) -> RenderableType:
+    def _attempts(self) -> Iterator[RenderableType]:
         ends = {end["facts"]["attempt_id"]: end for end in self._of_type("attempt_ended", "attempt_late")}
         table = Table(
-            "attempt", "worker", "model", "outcome", "tokens in/out", "ms", "cost", box=None, pad_edge=False
+            Column("attempt", no_wrap=True),
+            Column("worker", overflow="fold"),
+            Column("model", overflow="fold"),
+            Column("outcome", overflow="fold"),
+            Column("tokens\nin/out", no_wrap=True),
+            Column("ms", no_wrap=True),
+            Column("cost", overflow="fold"),
+            box=None,
+            pad_edge=False,
         )
         for begun in self._of_type("attempt_begun"):
             facts = begun["facts"]
@@ -106,14 +114,16 @@ class RecordView:
                 f"{facts['provider_model']} at {facts['endpoint_host']}",
                 *_ending(end, facts),
             )
-        return Padding(table, (1, 2))
+        if table.row_count:
+            yield Padding(table, (1, 2))
 
     def _contents(self) -> Iterator[RenderableType]:
         for record in self._records:
             for entry in record.get("contents") or ():
                 text = self._sent(record) if entry["name"] == "sent" else self._texts.get(entry["part_id"])
                 said = plain(text) if text is not None else "(not shown to this key, or erased)"
-                yield Text.assemble((f"{entry['name']} ", "bold"), (f"{entry['part_id']}\n", "dim"), said)
+                part_id = f" {entry['part_id']}" if entry["part_id"] != entry["name"] else ""
+                yield Text.assemble((entry["name"], "bold"), (f"{part_id}\n", "dim"), said)
 
     def _sent(self, begun: Record) -> str | None:
         """Return the body that an attempt sent, joined from its parts; None when one is not there."""
@@ -134,10 +144,12 @@ class RecordView:
             reason = f" ({facts['error_reason']})" if facts["error_reason"] else ""
             yield Text(
                 f"{facts['outcome']}{reason} at {moment(seal.get('time_us'))};"
-                f" {facts['attempt_count']} attempts, {usd(facts['cost_usd_micros'])},"
-                f" {facts['record_count']} records"
+                f" {counted(facts['attempt_count'], 'attempt')}, {usd(facts['cost_usd_micros'])},"
+                f" {counted(facts['record_count'], 'record')}"
             )
         yield Text.assemble(("receipt ", "bold"), receipt_words(self._page.get("receipt")))
+        if any(begun["facts"]["worker_id"] in self._demo for begun in self._of_type("attempt_begun")):
+            yield Text(DEMO_NOTE, style="dim")
 
 
 def _ending(end: Record | None, begun: Mapping[str, Any]) -> list[str]:

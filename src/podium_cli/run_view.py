@@ -12,7 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from podium_cli.gateway_client import News
-from podium_cli.words import demo_mark, plain, receipt_words, usd
+from podium_cli.words import DEMO_NOTE, counted, demo_mark, plain, receipt_words, usd
 
 _SUBTASK_LENGTH = 96
 
@@ -29,7 +29,7 @@ class RunView:
     """Takes news of a run and renders what is known so far."""
 
     def __init__(self, demo_workers: frozenset[str] = frozenset()) -> None:
-        self._demo = demo_workers
+        self.demo_workers = demo_workers
         self._plan: Mapping[str, Any] = {}
         self._steps: list[_StepState] = []
         self._text: list[str] = []
@@ -62,6 +62,12 @@ class RunView:
         else:
             self.error = facts
 
+    def stop(self) -> None:
+        """Remember that nobody listens any more: what was not done is not shown as going on."""
+        for step in self._steps:
+            if not step.end:
+                step.state = "stopped" if step.state == "working" else "not begun"
+
     def render(self, *, is_live: bool = False) -> RenderableType:
         """Return the tree, the answer and, once it is there, the receipt."""
         parts: list[RenderableType] = [self._tree(is_live=is_live)]
@@ -70,6 +76,8 @@ class RunView:
         if self.error is not None:
             said = f"failed: {self.error.get('message', 'no reason given')} ({self.error.get('code')})"
             parts += [Text(""), Text(plain(said), style="red")]
+            if self._plan and self.run_id:
+                parts.append(Text(f"  `podium show {self.run_id}` tells what was tried and what it cost"))
         if self.finished is not None:
             parts += [Text(""), self._end(self.finished)]
         return Group(*parts)
@@ -97,13 +105,9 @@ class RunView:
             return Spinner("dots", "asking the Conductor for a plan") if is_live else Text("no plan was made")
         head = Text.assemble(("run ", "bold"), self.run_id)
         tree = Tree(head, guide_style="dim")
-        count = len(self._steps)
+        count = counted(len(self._steps), "step")
         source = str(self._plan.get("source", "unknown"))
-        plan = tree.add(
-            Text.assemble(
-                ("plan ", "bold"), f"{count} step{'s' if count != 1 else ''}, source: ", (source, "cyan")
-            )
-        )
+        plan = tree.add(Text.assemble(("plan ", "bold"), f"{count}, source: ", (source, "cyan")))
         for index, step in enumerate(self._steps):
             branch = plan.add(self._step_line(index, step, is_live=is_live))
             subtask = str(step.plan.get("subtask") or "the question itself").replace("\n", " ")
@@ -114,10 +118,12 @@ class RunView:
         sees = [str(seen) for seen in step.plan.get("access") or ()]
         if step.plan.get("sees_previous_round"):
             sees.append("previous round")
+        planned = str(step.plan.get("worker", step.worker))
         line = Text.assemble(
             (f"step {index} ", "bold"),
             (step.worker, "green"),
-            (demo_mark(step.worker in self._demo), "yellow"),
+            (demo_mark(step.worker in self.demo_workers), "yellow"),
+            (f" instead of {planned}" if step.worker != planned else "", "yellow"),
             (f"  sees {', '.join(sees)}" if sees else "", "dim"),
         )
         if step.state == "working" and is_live:
@@ -134,10 +140,12 @@ class RunView:
         rows.add_row(
             Text("cost", style="bold"),
             f"{usd(finished.get('cost_usd_micros', 0))}, {billed.get('total_tokens', 0)} tokens, "
-            f"{attempts} provider call{'s' if attempts != 1 else ''}, "
+            f"{counted(attempts, 'provider call')}, "
             f"{finished.get('duration_ms', 0) / 1000:.2f} s",
         )
         rows.add_row(Text("receipt", style="bold"), receipt_words(finished.get("receipt")))
+        if any(step.worker in self.demo_workers for step in self._steps):
+            rows.add_row(Text("demo", style="bold yellow"), Text(DEMO_NOTE, style="dim"))
         return rows
 
 

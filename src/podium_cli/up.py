@@ -63,6 +63,23 @@ def _start(arguments: argparse.Namespace, console: Console, home: Home, running:
         service: processes.spawn(home, service.name, service.command(ports), service.environment(home, ports))
         for service in SERVICES
     }
+    try:
+        late = _wait(console, home, ports, children)
+    except KeyboardInterrupt:
+        stop_all(home)
+        raise
+    if late:
+        raise _failure(home, late, children, console)
+    console.print(
+        f"All {len(SERVICES)} services are ready; logs are in {home.directory / 'logs'}.", soft_wrap=True
+    )
+    return ports
+
+
+def _wait(
+    console: Console, home: Home, ports: Ports, children: Mapping[Service, "Popen[bytes]"]
+) -> list[Service]:
+    """Wait until all services are ready, and show it; return those that are not."""
     with console.status("starting") as status:
         ready: list[str] = []
 
@@ -72,7 +89,7 @@ def _start(arguments: argparse.Namespace, console: Console, home: Home, running:
             if not console.is_terminal:
                 console.print(f"{service.name} is ready")
 
-        late = asyncio.run(
+        return asyncio.run(
             wait_ready(
                 SERVICES,
                 home,
@@ -83,12 +100,6 @@ def _start(arguments: argparse.Namespace, console: Console, home: Home, running:
                 on_ready=on_ready,
             )
         )
-    if late:
-        raise _failure(home, late, children, console)
-    console.print(
-        f"All {len(SERVICES)} services are ready; logs are in {home.directory / 'logs'}.", soft_wrap=True
-    )
-    return ports
 
 
 def _failure(
@@ -150,6 +161,5 @@ def _show_that_it_works(console: Console, home: Home, ports: Ports) -> int:
     console.print(f"\nA first question: {FIRST_QUESTION}\n", style="bold")
     client = GatewayClient(home.read_endpoints()["gateway"], home.read_api_key())
     view = ask.ask_and_show(client, Asking(FIRST_QUESTION), console)
-    console.print("\nWorkers marked [demo] are small exact programs that stand in for language models.")
     examples.show(console, home, run_id=view.run_id)
     return 0 if ports == saved_ports(home) and ask.succeeded(view) else 1

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from podium_audit.keys import ENCRYPTION_KEY_FILE, FileKeyWrapper, init_keys
 from podium_audit.ports import (
     Batch,
     CheckpointRow,
@@ -17,6 +18,7 @@ from podium_audit.ports import (
     StoreError,
     TileRow,
 )
+from podium_audit.stores.run_keys import SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
 from tests.fakes.audit_store import FakeLogStore
@@ -183,6 +185,20 @@ class TestSqliteAlone:
         store.close()
         store.open()
         assert store.leaves_of(1) == [(0, b"leaf 0"), (1, b"leaf 1")]
+        store.close()
+
+    def test_a_commit_is_on_the_disk_when_it_returns(self, tmp_path: Path) -> None:
+        """A kill cannot show this, since the page cache survives it; a power cut would."""
+        store = SqliteStore(tmp_path / "log.db", busy_s=0.1)
+        init_keys(tmp_path / "keys", log_exists=False)
+        keys = SqliteRunKeys(tmp_path / "keys.db", FileKeyWrapper(tmp_path / "keys" / ENCRYPTION_KEY_FILE))
+        store.open()
+        keys.open(0)
+        for connection in (store._connection, keys._connection):
+            assert connection is not None
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        keys.close()
         store.close()
 
     def test_a_second_process_is_refused(self, tmp_path: Path) -> None:

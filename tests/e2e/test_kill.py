@@ -110,16 +110,19 @@ def check(podium: Cluster, told: Told) -> None:
     }
     assert told.run_ids <= outcomes.keys()
     begun = {leaf["facts"]["attempt_id"]: leaf for leaf in leaves if leaf["type"] == "attempt_begun"}
-    ended = {leaf["facts"]["attempt_id"] for leaf in leaves if leaf["type"] == "attempt_ended"}
+    ended = {leaf["facts"]["attempt_id"]: leaf for leaf in leaves if leaf["type"] == "attempt_ended"}
     unknown = {a for leaf in leaves if leaf["type"] == "sealed" for a in leaf["facts"]["unknown_attempts"]}
-    assert begun.keys() == ended | unknown
-    assert not ended & unknown
+    assert begun.keys() == ended.keys() | unknown
+    assert not ended.keys() & unknown
     # Every request in the provider's own log joins exactly one attempt committed before it arrived.
     requests = podium.provider_requests()
     ids = [request["attempt_id"] for request in requests]
     assert len(ids) == len(set(ids))
     for request in requests:
         assert begun[request["attempt_id"]]["time_us"] * 1_000 <= request["time_ns"]
+    # An attempt without a request is known not to have gone out, or settled as unknown.
+    for attempt_id in begun.keys() - set(ids):
+        assert attempt_id in unknown or not ended[attempt_id]["facts"]["dispatched"]
     assert requests
     assert told.statuses
 

@@ -71,10 +71,52 @@ def test_questions_are_asked_and_looked_into(home: Home, capsys: pytest.CaptureF
     assert "demo-arithmetic [demo]" in shown
     assert "default.allow" in shown
     assert "What is 17 * 23?" in shown
-    assert "1 attempts" in shown
+    assert "1 attempt," in shown
+    assert "their prices are invented" in shown
     assert "answered" in said(home, capsys, "runs", "--limit", "1")
     assert main(["ask", "--home", str(home.directory), "--worker", "nobody", "x"]) == 1
     assert "GET /v1/models" in capsys.readouterr().err
+    assert main(["show", "--home", str(home.directory), "nonsense"]) == 1
+    assert "`podium runs` lists" in capsys.readouterr().err
+    for command in (["ask", "x"], ["runs"]):
+        assert main(["--home", str(home.directory), *command, "--api-key", "wrong"]) == 1
+        assert "--api-key or PODIUM_API_KEY" in capsys.readouterr().err
+
+
+def test_only_a_recorded_refusal_is_said_to_be_on_record(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ask", "--home", str(home.directory), "--only", "nobody", "x"]) == 1
+    assert "podium show" not in capsys.readouterr().err
+    everyone = ("arithmetic", "text", "dates", "numerals")
+    excluded = [word for name in everyone for word in ("--exclude", f"demo-{name}")]
+    assert main(["ask", "--home", str(home.directory), *excluded, "x"]) == 1
+    said_so = capsys.readouterr().err
+    run_id = said_so.split("`podium show ")[1].split("`")[0]
+    assert "refused" in said(home, capsys, "show", run_id)
+
+
+def test_a_plan_is_shown_with_its_prompt_and_reasons(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "Multiply 17 by 23 and reverse the digits."
+    shown = said(home, capsys, "plan", "--seed", "7", asked)
+    for words in (
+        "You lead a team of language models",
+        f"user: {asked}",
+        "Model id 0: ",
+        "By rules, not by a model.",
+        "demo-arithmetic",
+        "the engine rules has no probabilities",
+        "seed",
+    ):
+        assert words in shown, shown
+    again = said(home, capsys, "plan", "--seed", "7", "--raw", asked)
+    assert again == said(home, capsys, "plan", "--seed", "7", "--raw", asked)
+    assert "model_id = [" in again
+    fast = said(home, capsys, "plan", "--no-prompt", "--model", "podium-fast", asked)
+    assert "ENGINE_WITHOUT_PROBABILITIES" in fast
+    assert "(the question itself)" in fast
+    assert main(["plan", "--home", str(home.directory), "--only", "nobody", "x"]) == 1
+    assert "nobody" in capsys.readouterr().err
 
 
 def test_a_run_is_exported_and_proven_with_the_pinned_key(

@@ -12,6 +12,7 @@ import pytest
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.usage import read_failure_facts
 from podium_router.breaker import BreakerLimits
 from podium_router.providers.native import ProviderLimits
 from tests.fakes.router_rig import KEY, Outcome, Rig, router_rig
@@ -33,6 +34,10 @@ async def failure(rig: Rig, reply: Reply | None = None, *, stream: bool = False)
     error = failed.value
     end = await rig.audit.end_of(request.attempt_id)
     assert end.error_reason == error.reason
+    told = read_failure_facts(error.metadata)
+    assert told is not None
+    assert told[1] == end.cost_usd_micros, "the caller accounts for it as the log does"
+    assert told[0].total_tokens == end.usage.input_tokens + end.usage.output_tokens
     assert len(rig.upstream.requests) <= before + 1, "one attempt is one request"
     assert KEY not in f"{error.message} {error.reason} {error.metadata} {end}"
     return error

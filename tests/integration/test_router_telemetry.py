@@ -92,6 +92,7 @@ async def test_the_span_of_a_good_attempt(stream: bool, tls_dir: Path, tmp_path:
                 names.STEP_INDEX: 2,
                 names.COST_USD_MICROS: 22,
                 names.ATTEMPT_OUTCOME: "completed",
+                names.POOL_DIGEST: rig.catalog.pool().pool_digest,
             }
             == found
         )
@@ -154,6 +155,7 @@ async def test_metrics_count_what_was_used(tls_dir: Path, tmp_path: Path) -> Non
             point.attributes[names.ATTEMPT_OUTCOME]: point.value for point in found[names.METRIC_ATTEMPTS]
         }
         assert attempts == {"completed": 2, "failed": 1}
+        assert {point.attributes[names.WORKER_ID] for point in found[names.METRIC_ATTEMPTS]} == {"w"}
         assert sum(point.count for point in found[names.METRIC_INFERENCE_DURATION]) == 3
         assert sum(point.count for point in found[names.METRIC_TIME_TO_FIRST_CHUNK]) == 1
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium_verifier.faults import ExitCode, Fault
+from podium_verifier.faults import ExitCode, Fault, printable
 from podium_verifier.summary import render
 from podium_verifier.verify import verify_export
 
@@ -47,10 +47,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 def verify_file(file: Path, key: str | None) -> int:
     """Verify `file` against `key` (a vkey, a file that holds one, or None) and return the exit code."""
     try:
-        data = _read(file, MAX_EXPORT_BYTES)
         vkey = None if key is None else _resolve_key(key)
+    except (OSError, ValueError):
+        sys.stderr.write(
+            f"cannot read the log key: {printable(key or '')} is neither a key nor a key's file\n"
+        )
+        return ExitCode.USAGE
+    try:
+        data = _read(file, MAX_EXPORT_BYTES)
     except (OSError, ValueError) as error:
-        sys.stderr.write(f"cannot read: {error}\n")
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        sys.stderr.write(f"cannot read {printable(str(file))}: {why}\n")
         return ExitCode.USAGE
     result = verify_export(data, vkey)
     if isinstance(result, Fault):
@@ -64,7 +71,7 @@ def _read(file: Path, limit: int) -> bytes:
     with file.open("rb") as stream:
         data = stream.read(limit + 1)
     if len(data) > limit:
-        raise ValueError(f"{file} is over {limit} bytes")
+        raise ValueError(f"it is over {limit} bytes")
     return data
 
 

@@ -1,5 +1,6 @@
 """What a verified export says, in words a person can check against their own knowledge of the run."""
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +10,7 @@ from podium_verifier.leaf_format import Leaf
 from podium_verifier.verify import Verified
 
 _MICROS = 1_000_000
+_WIDTH = 80
 
 
 def render(verified: Verified) -> str:
@@ -34,13 +36,21 @@ def _lines(verified: Verified) -> Iterator[str]:
     yield from _attempts(verified)
     reason = f" ({seal.facts['error_reason']})" if seal.facts["error_reason"] else ""
     yield f"  outcome    {seal.facts['outcome']}{reason} at {_time(seal.time_us)}"
-    yield f"  cost       {usd(seal.facts['cost_usd_micros'])} for {seal.facts['attempt_count']} attempts"
-    yield from _proofs(verified)
+    attempts = _counted(seal.facts["attempt_count"], "attempt")
+    yield f"  cost       {usd(seal.facts['cost_usd_micros'])} for {attempts}"
+    yield "Proven:"
+    for sentence in _proven(verified):
+        yield from _item(sentence)
+    yield "Not proven:"
+    for sentence in _not_proven(verified):
+        yield from _item(sentence)
+    yield f"Log key: {verified.key.text}"
 
 
 def _verdicts(verdicts: list[Mapping[str, Any]]) -> Iterator[str]:
     allowed = [verdict["worker_id"] for verdict in verdicts if verdict["allowed"]]
-    yield f"  verdicts   {len(allowed)} of {len(verdicts)} workers allowed: {', '.join(allowed) or 'none'}"
+    count = f"{len(allowed)} of {_counted(len(verdicts), 'worker')}"
+    yield from _wrapped(f"{count} allowed: {', '.join(allowed) or 'none'}", "  verdicts   ")
     for verdict in verdicts:
         if not verdict["allowed"]:
             yield f"             {verdict['worker_id']} refused by rule {verdict['rule_id']}"
@@ -48,7 +58,8 @@ def _verdicts(verdicts: list[Mapping[str, Any]]) -> Iterator[str]:
 
 def _plan(facts: Mapping[str, Any]) -> Iterator[str]:
     why = f", because {facts['fallback_reason']}" if facts["fallback_reason"] else ""
-    yield f"  plan       source {facts['source']}{why}, round {facts['round']}, {len(facts['steps'])} steps"
+    steps = _counted(len(facts["steps"]), "step")
+    yield f"  plan       source {facts['source']}{why}, round {facts['round']}, {steps}"
     for index, step in enumerate(facts["steps"]):
         sees = [f"step {seen}" for seen in step["access"]]
         if step["sees_previous_round"]:
@@ -61,10 +72,11 @@ def _attempts(verified: Verified) -> Iterator[str]:
     ends = {leaf.facts["attempt_id"]: leaf for leaf in verified.of_type("attempt_ended", "attempt_late")}
     for begun in verified.of_type("attempt_begun"):
         facts = begun.facts
-        yield (
-            f"  attempt    {facts['kind']} {facts['step_index']} by {facts['worker_id']}"
+        yield from _wrapped(
+            f"{facts['kind']} {facts['step_index']} by {facts['worker_id']}"
             f" ({facts['provider']} {facts['provider_model']} at {facts['endpoint_host']}),"
-            f" {_ending(ends.get(facts['attempt_id']), facts)}, permitted by leaf {begun.index}"
+            f" {_ending(ends.get(facts['attempt_id']), facts)}, permitted by leaf {begun.index}",
+            "  attempt    ",
         )
 
 
@@ -79,28 +91,53 @@ def _ending(end: Leaf | None, begun: Mapping[str, Any]) -> str:
     )
 
 
-def _proofs(verified: Verified) -> Iterator[str]:
+def _proven(verified: Verified) -> Iterator[str]:
     checkpoint = verified.checkpoint
-    yield "Proven:"
+    records = _counted(len(verified.leaves), "record")
+    reads = len(verified.of_type("read"))
+    of_them = f" ({reads} of them about reading the run)" if reads else ""
     yield (
-        f"  - each of the {len(verified.leaves)} records stands unchanged in the log {checkpoint.origin}"
-        f" of {checkpoint.size} leaves that its key signed"
+        f"each of the {records}{of_them} stands unchanged in the log {checkpoint.origin}"
+        f" of {_counted(checkpoint.size, 'leaf', 'leaves')} that its key signed"
     )
-    yield "  - no record of the run is missing between its opening and its seal"
-    yield "  - every attempt was recorded after the verdicts and the plan that permit it, and was to see no"
-    yield "    more of the other steps than its plan allows"
+    yield "no record of the run is missing between its opening and its seal"
+    yield (
+        "every attempt was recorded after the verdicts and the plan that permit it,"
+        " and was to see no more of the other steps than its plan allows"
+    )
     if verified.header.with_content:
-        contents = sum(len(leaf.contents) for leaf in verified.leaves)
-        bodies = len(verified.of_type("attempt_begun"))
-        yield f"  - {contents} content parts and {bodies} sent bodies are the very bytes committed to"
-    yield "Not proven:"
+        contents = _counted(sum(len(leaf.contents) for leaf in verified.leaves), "content part")
+        bodies = _counted(len(verified.of_type("attempt_begun")), "sent body", "sent bodies")
+        yield f"{contents} and {bodies} are the very bytes committed to"
+
+
+def _not_proven(verified: Verified) -> Iterator[str]:
     if not verified.key_is_pinned:
-        yield "  - who signed: the log key came from the export itself; compare it, or pin it with --key"
+        yield "who signed: the log key came from the export itself; compare it, or pin it with --key"
     if not verified.header.with_content:
-        yield "  - the content: this export holds none, so no commitment was opened"
-    yield "  - that the log never showed others another history: compare its checkpoints with theirs"
-    yield "  - what the providers did with what they were sent"
-    yield f"Log key: {verified.key.text}"
+        yield "the content: this export holds none, so no commitment was opened"
+    yield "that the log never showed others another history: compare its checkpoints with theirs"
+    yield "what the providers did with what they were sent"
+
+
+def _item(sentence: str) -> list[str]:
+    return _wrapped(sentence, "  - ")
+
+
+def _wrapped(text: str, label: str) -> list[str]:
+    """Return the text in lines that fit a terminal, the label before the first one."""
+    return textwrap.wrap(
+        printable(text),
+        _WIDTH,
+        initial_indent=label,
+        subsequent_indent=" " * len(label),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _counted(count: int, noun: str, nouns: str = "") -> str:
+    return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def _time(time_us: int) -> str:

@@ -25,6 +25,7 @@ from podium_core.config.tenants import Principal, Tenants
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.ids import IdFactory
+from podium_core.runtime.http_status import HTTP_STATUS_OF_CODE
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -34,14 +35,6 @@ _MAX_READS: Final = 64
 _BEARER: Final = "Bearer "
 _PRINCIPAL: Final = web.RequestKey("principal", Principal)
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-_STATUS: Final[Mapping[Code, int]] = {
-    Code.INVALID_REQUEST: 400,
-    Code.UNAUTHENTICATED: 401,
-    Code.POLICY_DENIED: 403,
-    Code.NOT_FOUND: 404,
-    Code.RATE_LIMITED: 429,
-    Code.AUDIT_UNAVAILABLE: 503,
-}
 
 _log = logging.getLogger(__name__)
 
@@ -205,7 +198,7 @@ def _error(error: PodiumError, status: int | None = None) -> web.Response:
     if error.retry_after_s is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
     body = {"error": {"code": error.code.value, "message": error.message}}
-    return web.json_response(body, status=status or _STATUS.get(error.code, 500), headers=headers)
+    return web.json_response(body, status=status or HTTP_STATUS_OF_CODE[error.code], headers=headers)
 
 
 async def _send(

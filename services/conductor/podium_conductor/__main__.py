@@ -23,7 +23,7 @@ async def serve(settings: ConductorSettings) -> None:
     async with AsyncExitStack() as stack:
         telemetry = configure_telemetry("conductor", settings)
         stack.callback(telemetry.shutdown)
-        engine = await start_engine(settings, telemetry.meter)
+        engine = await start_engine(settings, stack, clock, telemetry.meter)
         stack.push_async_callback(engine.close)
         planning = Planning(
             engine,

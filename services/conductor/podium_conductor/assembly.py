@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -14,17 +14,24 @@ from podium_conductor.engines.rules.engine import RulesEngine
 from podium_conductor.engines.vllm.checkpoint import check_checkpoint, digests_of
 from podium_conductor.engines.vllm.engine import Loaded, VllmEngine
 from podium_conductor.engines.vllm.options import ServingOptions
+from podium_conductor.engines.worker.engine import WorkerEngine
+from podium_conductor.engines.worker.router_client import RouterPlanCalls
 from podium_conductor.ports import Engine
 from podium_conductor.settings import ConductorSettings
 from podium_conductor.telemetry import watch_load
+from podium_core.domain.clock import Clock
 from podium_core.domain.errors import PodiumError, invalid
+from podium_core.domain.ids import RandomIds
+from podium_core.runtime.grpc_client import open_channel
 
 _WATCH_EVERY_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-async def start_engine(settings: ConductorSettings, meter: Meter) -> Engine:
-    """Return the engine that the settings name, ready to plan.
+async def start_engine(
+    settings: ConductorSettings, stack: AsyncExitStack, clock: Clock, meter: Meter
+) -> Engine:
+    """Return the engine that the settings name, ready to plan; what it needs is closed with the stack.
 
     Raises PodiumError when it cannot be had; the message says what to change.
     """
@@ -32,6 +39,11 @@ async def start_engine(settings: ConductorSettings, meter: Meter) -> Engine:
         engine = VllmEngine(await load_checkpoint(settings.serving_options), settings.plan_options)
         watch_load(meter, engine.load)
         return engine
+    if settings.engine == "worker":
+        router = await stack.enter_async_context(
+            open_channel(settings.router_address, "router", settings.tls)
+        )
+        return WorkerEngine(RouterPlanCalls(router), clock, RandomIds(clock), settings.worker_engine)
     if settings.engine == "embedded":
         no_inference(await asyncio.to_thread(read_weights, settings.model_folder))
     return RulesEngine()

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 from podium_conductor.engines.embedded.weights import read_weights
 from podium_conductor.engines.vllm.checkpoint import check_checkpoint
 from podium_conductor.engines.vllm.options import PlanOptions, ServingOptions
+from podium_conductor.engines.worker.engine import WorkerEngineOptions
 from podium_conductor.planning import PlanningLimits
 from podium_core.domain.errors import invalid
 from podium_core.domain.plan import MAX_STEPS
@@ -25,9 +26,22 @@ class ConductorSettings(ServiceSettings):
 
     listen: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:7051"
     """host:port of the gRPC server."""
-    engine: Literal["rules", "vllm", "embedded"] = "rules"
-    """What makes the plans. rules: hand-written rules over the cards, a baseline without a model. vllm: a
-    language model in this process. embedded: a small model for CPUs, whose weights do not ship yet."""
+    engine: Literal["rules", "worker", "vllm", "embedded"] = "rules"
+    """What makes the plans. rules: hand-written rules over the cards, a baseline without a model. worker: a
+    worker of the pool, prompted as Conductor through the router, on each run's account. vllm: a language
+    model in this process. embedded: a small model for CPUs, whose weights do not ship yet."""
+    router_address: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:7052"
+    """host:port of the router. Only the engine `worker` calls it."""
+    planning_worker: str = ""
+    """The worker that plans for the engine `worker`; it must be eligible for the run. Empty: the best
+    eligible worker by card."""
+    planning_output_tokens: Annotated[int, Field(ge=64, le=32_768)] = 1_024
+    """Output limit of one plan by the engine `worker`."""
+    max_generations: Annotated[int, Field(ge=1, le=8)] = 3
+    """Most tries for a plan that can be read, the first included; each broken rule is told back."""
+    name_masking: NameMasking = NameMasking.ORDINAL
+    """What a model is told of workers besides their cards. ordinal: nothing; sized: parameter counts; named:
+    provider and model. The last two need a gateway that tells them (tell_worker_names)."""
     max_steps: Annotated[int, Field(ge=1, le=MAX_STEPS)] = MAX_STEPS
     """Most steps of a plan. A request can only ask for fewer."""
     max_concurrent_plans: Count = 8
@@ -70,9 +84,6 @@ class ConductorSettings(ServiceSettings):
     """vllm: 0 takes the likeliest token; above, tokens are drawn with the request's seed."""
     choice_chances: bool = True
     """vllm: record how probable each worker was at each choice."""
-    name_masking: NameMasking = NameMasking.ORDINAL
-    """vllm: what the model is told of a worker besides number and card: ordinal nothing, sized its size,
-    named its provider and model."""
 
     def check(self) -> None:
         """Check also what the engine is to load."""
@@ -119,6 +130,16 @@ class ConductorSettings(ServiceSettings):
                 reason="MODEL_PATH_MISSING",
             )
         return self.model_path
+
+    @property
+    def worker_engine(self) -> WorkerEngineOptions:
+        """Bounds of the engine `worker`."""
+        return WorkerEngineOptions(
+            worker_id=self.planning_worker,
+            max_generations=self.max_generations,
+            max_output_tokens=self.planning_output_tokens,
+            masking=self.name_masking,
+        )
 
     @property
     def planning_limits(self) -> PlanningLimits:

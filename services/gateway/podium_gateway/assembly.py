@@ -76,4 +76,5 @@ def _chat_limits(settings: GatewaySettings) -> ChatLimits:
         keep_alive_s=settings.keep_alive_s,
         write_stall_s=settings.write_stall_s,
         caps=settings.caps,
+        podium_max_rounds=settings.podium_max_rounds,
     )

@@ -21,8 +21,6 @@ from podium_gateway.auth import Authenticator, tenant_filter
 from podium_gateway.caps import effective_caps
 from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.openai_chat import (
-    TIER,
-    WORKER_PREFIX,
     ChatRequest,
     decode_chat_request,
     model_not_found,
@@ -47,6 +45,7 @@ class ChatLimits:
     keep_alive_s: float
     write_stall_s: float
     caps: Caps
+    podium_max_rounds: int = 1
 
 
 @dataclass(slots=True)
@@ -137,9 +136,11 @@ class ChatHandler:
             tenant_id=tenant.tenant_id,
             principal_id=principal.key_id,
             requested_model=chat.model,
-            tier=TIER if chat.worker_id is None else WORKER_PREFIX.rstrip("/"),
+            tier=chat.tier,
             question=chat.question,
-            caps=effective_caps(chat.wishes, tenant.caps, self.limits.caps),
+            caps=effective_caps(
+                chat.wishes, tenant.caps, self.limits.caps, chat.tier, self.limits.podium_max_rounds
+            ),
             client_filter=chat.wishes.workers,
             tenant_filter=tenant_filter(principal),
             named_worker_id=chat.worker_id,

@@ -1,4 +1,4 @@
-"""The public edge of the error vocabulary: one table from `Code` to HTTP, one error body.
+"""The public edge of the error vocabulary: one table from `Code` to OpenAI's errors, one error body.
 
 The official clients branch on the status alone and retry 408, 409, 429 and 5xx by themselves, so every
 row that a retry cannot help says `x-should-retry: false`: else one bad run is paid for three times.
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.runtime.http_status import HTTP_STATUS_OF_CODE
 
 _FIRST_RETRIED_STATUS = 408
 
@@ -22,22 +23,28 @@ class HttpRow:
     is_retryable: bool = False
 
 
+_TYPE_OF_CODE: Mapping[Code, str] = {
+    Code.INVALID_REQUEST: "invalid_request_error",
+    Code.UNAUTHENTICATED: "authentication_error",
+    Code.POLICY_DENIED: "permission_error",
+    Code.NOT_FOUND: "invalid_request_error",
+    Code.CONFLICT: "invalid_request_error",
+    Code.TOO_LARGE: "invalid_request_error",
+    Code.BUDGET_EXHAUSTED: "insufficient_quota",
+    Code.RATE_LIMITED: "rate_limit_error",
+    Code.PLAN_INVALID: "server_error",
+    Code.PROVIDER_FAILED: "server_error",
+    Code.DEADLINE: "server_error",
+    Code.CANCELLED: "server_error",
+    Code.AUDIT_UNAVAILABLE: "server_error",
+    Code.UNAVAILABLE: "server_error",
+    Code.INTERNAL: "server_error",
+}
+_RETRYABLE = frozenset({Code.RATE_LIMITED, Code.PROVIDER_FAILED, Code.AUDIT_UNAVAILABLE, Code.UNAVAILABLE})
+
 HTTP_TABLE: Mapping[Code, HttpRow] = {
-    Code.INVALID_REQUEST: HttpRow(400, "invalid_request_error"),
-    Code.UNAUTHENTICATED: HttpRow(401, "authentication_error"),
-    Code.POLICY_DENIED: HttpRow(403, "permission_error"),
-    Code.NOT_FOUND: HttpRow(404, "invalid_request_error"),
-    Code.CONFLICT: HttpRow(409, "invalid_request_error"),
-    Code.TOO_LARGE: HttpRow(413, "invalid_request_error"),
-    Code.BUDGET_EXHAUSTED: HttpRow(429, "insufficient_quota"),
-    Code.RATE_LIMITED: HttpRow(429, "rate_limit_error", is_retryable=True),
-    Code.PLAN_INVALID: HttpRow(500, "server_error"),
-    Code.PROVIDER_FAILED: HttpRow(502, "server_error", is_retryable=True),
-    Code.DEADLINE: HttpRow(504, "server_error"),
-    Code.CANCELLED: HttpRow(499, "server_error"),
-    Code.AUDIT_UNAVAILABLE: HttpRow(503, "server_error", is_retryable=True),
-    Code.UNAVAILABLE: HttpRow(503, "server_error", is_retryable=True),
-    Code.INTERNAL: HttpRow(500, "server_error"),
+    code: HttpRow(HTTP_STATUS_OF_CODE[code], _TYPE_OF_CODE[code], is_retryable=code in _RETRYABLE)
+    for code in Code
 }
 
 # Reasons that behave unlike their code. A plan made on a pool that has just changed was never performed,

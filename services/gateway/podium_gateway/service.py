@@ -81,7 +81,7 @@ async def running_gateway(
         )
         services = {"audit": audit, "conductor": conductor, "router": router}
         backing = Backing(
-            planner=ConductorPlanner(conductor),
+            planner=ConductorPlanner(conductor, with_names=settings.tell_worker_names),
             workers=RouterWorkers(router, shelf, pool.refresh_soon),
             recorder=recorder,
             pool=pool,

@@ -52,13 +52,17 @@ class GatewaySettings(ServiceSettings):
     max_calls: Annotated[int, Field(ge=1, le=1_000)] = 32
     """Most provider calls of one run."""
     max_rounds: Annotated[int, Field(ge=1, le=8)] = 1
-    """Most rounds of one run."""
+    """Most rounds of one run of the tier podium."""
+    podium_max_rounds: Annotated[int, Field(ge=1, le=8)] = 3
+    """Most rounds of one run of the tier podium-max: after each, the Conductor may revise or accept."""
     max_attempts_per_step: Annotated[int, Field(ge=1, le=10)] = 3
     """Most attempts of one step, its fallback worker's included."""
     inner_step_output_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 4_096
     """Output limit of steps that do not answer, and of answers whose client set none."""
     plan_timeout_s: Annotated[float, Field(gt=0, le=600)] = 20.0
     """Seconds for one plan; then the fallback plan is used."""
+    tell_worker_names: bool = False
+    """Tell the Conductor providers and models, which its name masking may then show. Off: only cards."""
     step_timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 300.0
     """Seconds for one attempt."""
     run_timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 1_800.0

@@ -15,6 +15,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import PodiumError
 from podium_core.orchestration.events import Planned, RunEvent, RunFinished
+from podium_core.orchestration.ports import Facts
 from podium_core.orchestration.request import RunRequest
 from podium_core.runtime import attributes as names
 from podium_core.runtime.telemetry import Telemetry
@@ -35,13 +36,18 @@ class RunTelemetry:
         self._runs = meter.create_counter(names.METRIC_RUNS, "{run}", "Runs by outcome")
         self._active = meter.create_up_down_counter(names.METRIC_RUNS_ACTIVE, "{run}", "Runs under way")
         self._duration = meter.create_histogram(names.METRIC_RUN_DURATION, "s", "From admission to seal")
-        self._first_byte = meter.create_histogram(
-            names.METRIC_TIME_TO_FIRST_CHUNK, "s", "From admission to the first output a client was sent"
+        self._first_output = meter.create_histogram(
+            names.METRIC_RUN_FIRST_OUTPUT, "s", "From admission to the first output a client was sent"
+        )
+        self._steps = meter.create_histogram(
+            names.METRIC_INVOKE_AGENT_DURATION, "s", "Steps, attempts included"
         )
         self._cost = meter.create_counter(names.METRIC_RUN_COST, "{usd_micro}", "What runs cost")
+        self._fallbacks = meter.create_counter(names.METRIC_PLAN_FALLBACKS, "{plan}", "Plans by reason")
+        self._rounds = meter.create_counter(names.METRIC_ROUNDS, "{round}", "Rounds after the first")
         self._refusals = meter.create_counter(names.METRIC_REFUSALS, "{request}", "Requests refused")
 
-    def span(self, stage: str, facts: Mapping[str, str | int]) -> AbstractContextManager[None]:
+    def span(self, stage: str, facts: Facts) -> AbstractContextManager[None]:
         """Watch one stage of a run, as `podium_core.orchestration.ports.ObserverPort` asks."""
         if stage == "step":
             return self._step(facts)
@@ -90,7 +96,7 @@ class RunTelemetry:
     def first_output(self, request: RunRequest, started_ns: int) -> None:
         """Note that the client has been sent its first output."""
         elapsed_s = (self._clock.monotonic_ns() - started_ns) / 1e9
-        self._first_byte.record(elapsed_s, {names.TIER: request.tier})
+        self._first_output.record(elapsed_s, {names.TIER: request.tier})
 
     def refused(self, error: PodiumError) -> None:
         """Note a request that was answered with an error."""
@@ -104,6 +110,11 @@ class RunTelemetry:
         for event in told:
             if isinstance(event, RunFinished):
                 self._cost.add(event.cost_usd_micros, {names.TENANT_ID: request.tenant_id})
+                for result in event.rounds[1:]:
+                    self._rounds.add(1, {names.TIER: request.tier, names.ROUND_RESULT: result.effect})
+            elif isinstance(event, Planned) and event.reply.fallback_reason:
+                reason = {names.PLAN_FALLBACK_REASON: event.reply.fallback_reason}
+                self._fallbacks.add(1, {names.TIER: request.tier, **reason})
 
     def _origin(self, tenant_id: str, headers: Mapping[str, str]) -> tuple[Context | None, list[Link]]:
         """Return the trace to continue (trusted callers only) and the one to link."""
@@ -116,7 +127,7 @@ class RunTelemetry:
         return (context, []) if tenant_id in self._trusted else (None, [Link(remote)])
 
     @contextmanager
-    def _policy(self, facts: Mapping[str, str | int]) -> Generator[None, None, None]:
+    def _policy(self, facts: Facts) -> Generator[None, None, None]:
         attributes = {
             names.RUN_ID: facts["run_id"],
             names.POOL_WORKER_COUNT: facts.get("worker_count", 0),
@@ -127,8 +138,9 @@ class RunTelemetry:
             yield
 
     @contextmanager
-    def _step(self, facts: Mapping[str, str | int]) -> Generator[None, None, None]:
-        worker_id = facts["worker_id"]
+    def _step(self, facts: Facts) -> Generator[None, None, None]:
+        worker_id = str(facts["worker_id"])
+        started_ns = self._clock.monotonic_ns()
         attributes = {
             names.OPERATION_NAME: names.OPERATION_INVOKE_AGENT,
             names.AGENT_NAME: worker_id,
@@ -136,6 +148,8 @@ class RunTelemetry:
             names.RUN_ID: facts["run_id"],
             names.PLAN_ROUND: facts["round"],
             names.STEP_INDEX: facts["step_index"],
+            names.STEP_ACCESS: facts["access"],
+            names.STEP_SEES_PREVIOUS_ROUND: facts["sees_previous_round"],
         }
         with self._tracer.start_as_current_span(
             f"{names.SPAN_STEP} {worker_id}",
@@ -144,6 +158,8 @@ class RunTelemetry:
             set_status_on_exception=False,
         ):
             yield
+        elapsed_s = (self._clock.monotonic_ns() - started_ns) / 1e9
+        self._steps.record(elapsed_s, {names.AGENT_NAME: worker_id})
 
 
 def _run_attributes(request: RunRequest) -> dict[str, str | bool]:
@@ -174,6 +190,8 @@ def _describe(span: Span, event: RunEvent) -> None:
         span.set_attribute(names.PLAN_STEP_COUNT, len(event.plan.steps))
         span.set_attribute(names.PLAN_DEPTH, event.plan.depth)
         span.set_attribute(names.POOL_ELIGIBLE_COUNT, sum(v.allowed for v in event.verdicts))
+        if excluding := sorted({v.rule_id for v in event.verdicts if not v.allowed}):
+            span.set_attribute(names.POLICY_RULE_IDS, excluding)
         if event.reply.fallback_reason:
             span.set_attribute(names.PLAN_FALLBACK_REASON, event.reply.fallback_reason)
     elif isinstance(event, RunFinished):

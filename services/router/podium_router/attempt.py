@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import AttemptOutcome
-from podium_core.domain.usage import Usage, UsageSource
+from podium_core.domain.usage import Usage, UsageSource, failure_facts
 from podium_router.answer import Answer
 from podium_router.body import Body
 from podium_router.calls import ApiKey, AttemptEnd, Call, Content, Delta
@@ -65,6 +65,8 @@ class Attempt:
         self.outcome = outcome
         self.error = error
         self._latency_us = self._elapsed_us()
+        if error is not None:  # the caller accounts for it as the log does
+            error.metadata.update(failure_facts(self.usage, self.cost_usd_micros))
 
     @property
     def latency_us(self) -> int:

@@ -60,11 +60,12 @@ class ChatTelemetry:
             names.PROVIDER_NAME: worker.provider,
             names.REQUEST_MODEL: worker.provider_model,
         }
+        ours = {names.WORKER_ID: worker.worker_id, names.ATTEMPT_KIND: attempt.call.kind.value}
         for field, counter in self._tokens.items():
             if count := getattr(usage, field):
                 counter.add(count, labels)
-        self._cost.add(attempt.cost_usd_micros, labels)
-        self._attempts.add(1, {**labels, names.ATTEMPT_OUTCOME: attempt.outcome.value})
+        self._cost.add(attempt.cost_usd_micros, ours)
+        self._attempts.add(1, {**ours, names.ATTEMPT_OUTCOME: attempt.outcome.value})
         if attempt.first_delta_us:
             self._first_chunk.record(attempt.first_delta_us / _US_PER_S, labels)
         if attempt.error is not None:
@@ -99,6 +100,7 @@ def _request_attributes(attempt: Attempt, leaf_index: int) -> dict[str, Attribut
         names.STEP_INDEX: call.step_index,
         names.WORKER_ID: worker.worker_id,
         names.WORKER_IS_DEMO: worker.is_demo,
+        names.POOL_DIGEST: route.pool_digest,
         names.AUDIT_LEAF_INDEX: leaf_index,
     }
 

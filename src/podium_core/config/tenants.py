@@ -135,7 +135,8 @@ class _CapsSection(Section):
     max_tokens: Count | None = None
     max_usd: UsdMicros | None = None
     max_seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
-    max_rounds: Annotated[int, Field(ge=1, le=_MAX_ROUNDS)] = 1
+    # Not set: what the tier gives.
+    max_rounds: Annotated[int, Field(ge=1, le=_MAX_ROUNDS)] = _MAX_ROUNDS
 
 
 class _KeySection(Section):

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Generic, TypeVar, cast
 
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from podium_core.domain.errors import PodiumError, invalid
 
@@ -29,6 +30,7 @@ _MESSAGES: Final = {
     "model_attributes_type": "must be a mapping of fields",
     "tuple_type": "must be a list",
     "list_type": "must be a list",
+    "too_short": "may not be empty",
     "string_type": "must be plain text",
 }
 """The words for what pydantic says in terms of Python."""
@@ -90,7 +92,7 @@ def read_document(path: Path, model: type[M]) -> Document[M]:
     except ValidationError as error:
         problems = sorted(
             (_line_of(lines, found["loc"]), _explain(found["loc"], found["type"], found["msg"]))
-            for found in error.errors(include_url=False, include_input=False)
+            for found in _causes(error.errors(include_url=False, include_input=False))
         )
     shown = "; ".join(f"{name} line {line}: {text}" for line, text in problems[:_MAX_PROBLEMS])
     hidden = len(problems) - _MAX_PROBLEMS
@@ -167,6 +169,17 @@ def _compose(name: str, text: str) -> yaml.Node | None:
 
 class _TextLoader(yaml.BaseLoader):
     """Resolves nothing, so scalars stay text. Pure Python: it cannot crash on deep nesting."""
+
+
+def _causes(found: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Leave out lists that only seem too short because their items are wrong."""
+    places = [each["loc"] for each in found]
+    return [
+        each
+        for each in found
+        if each["type"] != "too_short"
+        or not any(place[: len(each["loc"])] == each["loc"] != place for place in places)
+    ]
 
 
 def _explain(place: Place, kind: str, message: str) -> str:

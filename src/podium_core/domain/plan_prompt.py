@@ -20,7 +20,9 @@ from podium_core.domain.run import Caps, Question
 MAX_LISTED_WORKERS = 32
 MAX_QUESTION_CHARS = 8_000
 MAX_ANSWER_CHARS = 8_000
+TIER = "podium"
 FAST_TIER = "podium-fast"
+MAX_TIER = "podium-max"
 _MAX_SKILLS_SHOWN = 512
 _LABEL_CHARS = 64
 _TAG_CHARS = 12
@@ -113,7 +115,7 @@ def build_prompt(
     caps: Caps,
     *,
     seed: int,
-    tier: str = "podium",
+    tier: str = TIER,
     round_index: int = 0,
     previous_plan: Plan | None = None,
     previous_answer: str = "",

@@ -1,5 +1,6 @@
 """Token counts and money: what an attempt used, and what that costs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -60,3 +61,26 @@ class Price:
             input_tokens * self.input_usd_micros_per_mtok + output_tokens * self.output_usd_micros_per_mtok
         )
         return -(-exact // _TOKENS_PER_PRICE_UNIT)
+
+
+def failure_facts(usage: Usage, cost_usd_micros: int) -> dict[str, str]:
+    """Return what a failed attempt used and cost, as facts that its error carries."""
+    return {
+        "cost_usd_micros": str(cost_usd_micros),
+        "input_tokens": str(usage.input_tokens),
+        "output_tokens": str(usage.output_tokens),
+        "usage_source": usage.source.value,
+    }
+
+
+def read_failure_facts(facts: Mapping[str, str]) -> tuple[Usage, int] | None:
+    """Return the usage and the cost that an error's facts tell; None when they tell none."""
+    try:
+        usage = Usage(
+            input_tokens=int(facts["input_tokens"]),
+            output_tokens=int(facts["output_tokens"]),
+            source=UsageSource(facts["usage_source"]),
+        )
+        return usage, int(facts["cost_usd_micros"])
+    except (KeyError, ValueError):
+        return None

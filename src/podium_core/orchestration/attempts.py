@@ -9,12 +9,19 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Step
 from podium_core.domain.pool import Worker
 from podium_core.domain.run import AttemptKind, AttemptOutcome
-from podium_core.domain.usage import Usage, UsageSource
+from podium_core.domain.usage import Usage, UsageSource, read_failure_facts
 from podium_core.orchestration.context import RunContext
-from podium_core.orchestration.events import AnswerDelta, AttemptResult, RunEvent, StepResult
+from podium_core.orchestration.events import AnswerDelta, RunEvent, StepResult
 from podium_core.orchestration.ledger import Reservation
 from podium_core.orchestration.outputs import Output
-from podium_core.orchestration.ports import Completion, Delta, Permitted, StepCall, StepPrompt
+from podium_core.orchestration.ports import (
+    AttemptResult,
+    Completion,
+    Delta,
+    Permitted,
+    StepCall,
+    StepPrompt,
+)
 
 # Sampling belongs to every step; everything else shapes the answer and so belongs to the last step only.
 _SAMPLING = frozenset({"temperature", "top_p", "seed"})
@@ -185,14 +192,14 @@ class AttemptMaker:
 
     def _account(self, attempt: _Attempt) -> AttemptResult:
         """Settle the attempt in the ledger and add it to the run's attempts."""
-        context, completion, error = self._context, attempt.completion, attempt.error
-        usage = completion.usage if completion else Usage(source=UsageSource.UNKNOWN)
-        cost_usd_micros = completion.cost_usd_micros if completion else 0
-        if completion or not attempt.permitted or (error and error.metadata.get("billed") == "false"):
+        context, error = self._context, attempt.error
+        usage, cost_usd_micros = _known_account(attempt) or (
+            Usage(source=UsageSource.UNKNOWN),
+            attempt.reservation.cost_usd_micros,
+        )
+        if attempt.completion or usage.source is not UsageSource.UNKNOWN:
             context.ledger.settle(attempt.reservation, usage, cost_usd_micros)
-        else:
-            # Permitted, and nobody can say what was used: its worst case stays reserved.
-            cost_usd_micros = attempt.reservation.cost_usd_micros
+        # Otherwise nobody can say what was used: its worst case stays reserved.
         result = AttemptResult(
             attempt.call.attempt_id,
             attempt.call.kind,
@@ -223,6 +230,15 @@ class AttemptMaker:
             ended_us=self._context.elapsed_us,
             error=None if completion else last.error,
         )
+
+
+def _known_account(attempt: _Attempt) -> tuple[Usage, int] | None:
+    """Return what an attempt used and cost, as the log has it; None when nobody has said."""
+    if attempt.completion is not None:
+        return attempt.completion.usage, attempt.completion.cost_usd_micros
+    if not attempt.permitted:
+        return Usage(source=UsageSource.ESTIMATED), 0
+    return read_failure_facts(attempt.error.metadata) if attempt.error else None
 
 
 def _prompt_bytes(prompt: StepPrompt) -> int:

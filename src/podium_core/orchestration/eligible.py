@@ -89,9 +89,11 @@ def eligible_workers(pool: Pool, verdicts: tuple[Verdict, ...]) -> tuple[Worker,
             param="messages",
         )
     if deciding and all(rule.startswith("health.") for rule in deciding):
+        is_lasting = deciding == {f"health.{Health.UNCONFIGURED.value}"}
+        advice = "give the router the keys that pool.yaml names" if is_lasting else "try again later"
         raise PodiumError(
             Code.UNAVAILABLE,
-            f"no eligible worker can be called now ({told}); try again later",
+            f"no eligible worker can be called now ({told}); {advice}",
             reason="WORKERS_DOWN",
             retry_after_s=5.0,
         )

@@ -13,6 +13,7 @@ from podium_core.orchestration.attempts import AttemptMaker, StepTask, ends_run
 from podium_core.orchestration.context import RunContext
 from podium_core.orchestration.events import RunEvent, StepEnded, StepResult, StepStarted
 from podium_core.orchestration.histories import VisibleStep, compose
+from podium_core.orchestration.ports import Facts
 
 _QUEUED_EVENTS = 64
 
@@ -68,11 +69,13 @@ class Round:
         for seen in step.access.steps:
             await self._done[seen].wait()
         await self._events.put(StepStarted(plan.round, index, step.worker_id))
-        facts: dict[str, str | int] = {
+        facts: Facts = {
             "run_id": context.run_id,
             "round": plan.round,
             "step_index": index,
             "worker_id": step.worker_id,
+            "access": step.access.steps,
+            "sees_previous_round": step.access.previous_round,
         }
         with context.observer.span("step", facts):
             doom = next(

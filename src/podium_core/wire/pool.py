@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from podium.conductor.v1 import conductor_service_pb2
+from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2
 from podium_core.domain.errors import invalid
 from podium_core.domain.pool import Card, Health, Pool, Skill, Worker
@@ -49,15 +50,7 @@ def worker_to_proto(worker: Worker) -> router_service_pb2.Worker:
         max_output_tokens=card.max_output_tokens,
         modalities=sorted(card.modalities),
         features=sorted(card.features),
-        skills=[
-            router_service_pb2.CardSkill(
-                name=skill.name,
-                accuracy_ppm=skill.accuracy_ppm,
-                sample_count=skill.sample_count,
-                measured_on=skill.measured_on,
-            )
-            for skill in card.skills
-        ],
+        skills=_skills_to_proto(card.skills),
         output_tokens_per_second=card.output_tokens_per_second,
         max_concurrency=worker.max_concurrency,
     )
@@ -75,7 +68,7 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
         provider=message.provider,
         provider_model=message.provider_model,
         card=Card(
-            skills=_skills(message.skills),
+            skills=_skills_from_proto(message.skills),
             context_tokens=message.context_tokens,
             max_output_tokens=message.max_output_tokens,
             output_tokens_per_second=message.output_tokens_per_second,
@@ -90,55 +83,62 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
     )
 
 
-def card_to_proto(worker: Worker) -> conductor_service_pb2.Card:
-    """Return what the conductor is shown of `worker`: no provider, no model, no region, no health."""
+def card_to_proto(worker: Worker, *, with_names: bool = False) -> conductor_service_pb2.Card:
+    """Return what the conductor is told of `worker`: no provider and model unless `with_names`, no region."""
     card, price = worker.card, worker.price
     return conductor_service_pb2.Card(
         worker_id=worker.worker_id,
-        skills=[
-            conductor_service_pb2.Skill(
-                name=skill.name,
-                accuracy_ppm=skill.accuracy_ppm,
-                sample_count=skill.sample_count,
-                measured_on=skill.measured_on,
-            )
-            for skill in card.skills
-        ],
+        skills=_skills_to_proto(card.skills),
         input_usd_micros_per_mtok=price.input_usd_micros_per_mtok if price else 0,
         output_usd_micros_per_mtok=price.output_usd_micros_per_mtok if price else 0,
         context_tokens=card.context_tokens,
         output_tokens_per_second=card.output_tokens_per_second,
         modalities=sorted(card.modalities),
         is_demo=worker.is_demo,
+        provider=worker.provider if with_names else "",
+        provider_model=worker.provider_model if with_names else "",
+        max_output_tokens=card.max_output_tokens,
+        has_price=price is not None,
     )
 
 
 def card_from_proto(message: conductor_service_pb2.Card) -> Worker:
     """Return a worker that knows only its card; raise PodiumError (INVALID_REQUEST) without an id.
 
-    A card cannot tell a price of zero from an unknown one: both become None.
+    A price of zero counts only when the card says that it is known.
     """
     if not message.worker_id:
         raise invalid("every card needs a worker's id", param="cards")
     price = Price(message.input_usd_micros_per_mtok, message.output_usd_micros_per_mtok)
     return Worker(
         worker_id=message.worker_id,
-        provider="",
-        provider_model="",
+        provider=message.provider,
+        provider_model=message.provider_model,
         card=Card(
-            skills=_skills(message.skills),
+            skills=_skills_from_proto(message.skills),
             context_tokens=message.context_tokens,
+            max_output_tokens=message.max_output_tokens,
             output_tokens_per_second=message.output_tokens_per_second,
             modalities=frozenset(message.modalities),
         ),
-        price=price if price != Price(0, 0) else None,
+        price=price if message.has_price or price != Price(0, 0) else None,
         is_demo=message.is_demo,
     )
 
 
-def _skills(
-    messages: Iterable[router_service_pb2.CardSkill | conductor_service_pb2.Skill],
-) -> tuple[Skill, ...]:
+def _skills_to_proto(skills: Iterable[Skill]) -> list[plan_pb2.Skill]:
+    return [
+        plan_pb2.Skill(
+            name=skill.name,
+            accuracy_ppm=skill.accuracy_ppm,
+            sample_count=skill.sample_count,
+            measured_on=skill.measured_on,
+        )
+        for skill in skills
+    ]
+
+
+def _skills_from_proto(messages: Iterable[plan_pb2.Skill]) -> tuple[Skill, ...]:
     return tuple(
         Skill(skill.name, skill.accuracy_ppm, skill.sample_count, skill.measured_on) for skill in messages
     )

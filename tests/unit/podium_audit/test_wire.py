@@ -46,7 +46,9 @@ def test_a_plan_arrives_with_its_evidence() -> None:
         plan=open_request("r").plan.plan,
         model_digest="digest",
         choices=[
-            pb.StepChoice(step_index=1, chances=[pb.WorkerChance(worker_id="w", raw_ppm=2, eligible_ppm=3)])
+            plan_pb2.StepChoice(
+                step_index=1, chances=[plan_pb2.WorkerChance(worker_id="w", raw_ppm=2, eligible_ppm=3)]
+            )
         ],
         seed=2**64 - 1,
         generation_count=4,

@@ -24,8 +24,13 @@ def test_a_home_that_was_never_started_says_how_to_start_it(tmp_path: Path) -> N
     with pytest.raises(CliError, match="no Podium has been started") as failure:
         home.read_endpoints()
     assert "podium up" in failure.value.hint
-    with pytest.raises(CliError, match="API key"):
+    with pytest.raises(CliError, match="API key") as failure:
         home.read_api_key()
+    assert "podium up" in failure.value.hint
+    home.tenants_file.write_text("tenants:\n")
+    with pytest.raises(CliError, match="API key") as failure:
+        home.read_api_key()
+    assert "podium keys new" in failure.value.hint
 
 
 def test_one_command_at_a_time_holds_a_home(tmp_path: Path) -> None:

@@ -18,13 +18,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in ([], *([command] for command in COMMANDS)):
+def test_help_teaches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for arguments in ([], ["keys", "new"], *([command] for command in COMMANDS)):
         with pytest.raises(SystemExit) as left:
             main([*arguments, "--help"])
         assert left.value.code == 0
         said = capsys.readouterr().out
-        if arguments not in (["down"], ["status"], ["runs"]):
+        assert max(map(len, said.splitlines())) <= 80, "help fits a terminal"
+        if arguments not in (["down"], ["status"], ["runs"], ["keys", "new"]):
             assert "examples:" in said
 
 
@@ -38,11 +40,21 @@ def test_nothing_started_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> 
     assert "nothing to stop" in capsys.readouterr().out
 
 
+def test_the_home_may_stand_before_or_after_the_command(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for arguments in (["--home", str(tmp_path / "x"), "status"], ["status", "--home", str(tmp_path / "x")]):
+        assert main(arguments) == 1
+        assert str(tmp_path / "x") in capsys.readouterr().err
+
+
 def test_another_installation_needs_its_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ask", "x", "--url", "http://127.0.0.1:1"]) == 1
     assert "PODIUM_API_KEY" in capsys.readouterr().err
     assert main(["ask", "x", "--url", "http://127.0.0.1:1", "--api-key", "k"]) == 1
     assert "cannot be reached" in capsys.readouterr().err
+    assert main(["ask", "x", "--url", "podium.example", "--api-key", "k"]) == 1
+    assert "podium.example is no address" in capsys.readouterr().err
     assert main(["runs", "--audit-url", "http://127.0.0.1:1", "--api-key", "k"]) == 1
     assert "cannot be reached" in capsys.readouterr().err
 

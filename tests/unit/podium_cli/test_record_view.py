@@ -41,6 +41,15 @@ def test_a_run_is_told_from_verdicts_to_receipt() -> None:
     assert "What is 6*7" not in said
 
 
+def test_a_narrow_terminal_cuts_nothing() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    for part in RecordView(page(), frozenset({"demo-math"})).render(with_content=True):
+        console.print(part)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in file.getvalue()
+
+
 def test_content_is_shown_when_asked_for() -> None:
     said = shown(page(), with_content=True)
     assert "What is 6*7 in Roman?" in said

@@ -41,8 +41,8 @@ FINISHED: dict[str, Any] = {
     "duration_ms": 120,
     "receipt": {
         "run_id": "run_1",
-        "leaf_indices": [3, 4, 9],
-        "checkpoint": "podium.local/audit\n12\nroot\n\n",
+        "leaf_indices": [3, 4, 9, 10, 11, 12],
+        "checkpoint": "podium.local/audit\n13\nroot\n\n",
     },
 }
 
@@ -88,13 +88,14 @@ def test_the_end_shows_answer_cost_and_receipt() -> None:
     assert "provider_failed" in said
     assert "391" in said
     assert "$0.000007, 77 tokens, 3 provider calls, 0.12 s" in said
-    assert "leaves 3, 4, 9; checkpoint of 12 leaves signed by podium.local/audit" in said
+    assert "leaves 3, 4, 9 to 12; checkpoint of 13 leaves signed by podium.local/audit" in said
+    assert "their prices are invented" in said
 
 
 def test_a_stream_without_step_events_shows_the_same_plan() -> None:
     said = shown(view_of(News("finished", FINISHED)))
     assert "source: rules" in said
-    assert "spare" in said
+    assert "spare instead of gpt" in said
     assert "done in 0.06 s, $0.000004" in said
 
 
@@ -107,6 +108,21 @@ def test_a_failure_and_text_that_steers_terminals_are_shown_plainly() -> None:
     assert "\x1b" not in said
     assert "\\x1b[2Jgone" in said
     assert "no plan was made" in said
+
+
+def test_an_interrupted_run_is_not_shown_as_going_on() -> None:
+    view = view_of(News("planned", {"run_id": "run_1", "plan": PLAN}), News("step_started", {"step": 0}))
+    view.stop()
+    said = shown(view)
+    assert "demo-arithmetic [demo]  stopped" in said
+    assert "sees 0  not begun" in said
+
+
+def test_a_failed_run_says_where_to_look() -> None:
+    planned = News("planned", {"run_id": "run_1", "plan": PLAN})
+    said = shown(view_of(planned, News("error", {"message": "too dear", "code": "cap_max_usd"})))
+    assert "failed: too dear (cap_max_usd)" in said
+    assert "`podium show run_1`" in said
 
 
 def test_news_that_fits_nothing_is_harmless() -> None:

@@ -11,6 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.policy import WorkerFilter
 from podium_core.domain.run import Caps, RunKind
 from podium_core.orchestration.request import RunRequest
 from podium_core.orchestration.runner import Runner
@@ -23,7 +24,7 @@ from tests.fakes.recorder import FakeRecorder
 from tests.fakes.worker import FakeWorkers, Reply
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-POOL = pool(worker("alpha"), worker("beta"))
+POOL = pool(worker("alpha"), worker("beta"), worker("gamma"))
 CANARY = "canaryword"
 
 
@@ -56,6 +57,7 @@ class Observed:
             "podium",
             question(CANARY),
             Caps(max_attempts_per_step=1),
+            tenant_filter=WorkerFilter(excluded=frozenset({"gamma"})),
         )
 
         async def watched() -> None:
@@ -91,6 +93,13 @@ async def test_a_run_holds_policy_and_steps() -> None:
     attributes = dict(run.attributes or {})
     assert attributes["podium.run.outcome"] == "answered"
     assert attributes["podium.plan.step_count"] == 2
+    assert attributes["podium.plan.source"] == "rules"
+    assert attributes["podium.policy.rule_ids"] == ("tenant.except",)
+    seen = [
+        dict(spans[f"invoke_agent {name}"].attributes or {})["podium.step.access"]
+        for name in ("alpha", "beta")
+    ]
+    assert seen == [(), (0,)]
     assert attributes["gen_ai.usage.output_tokens"] == 10
     assert CANARY not in "".join(span.to_json() for span in observed.exporter.get_finished_spans())
 
@@ -136,3 +145,7 @@ async def test_runs_are_counted_by_outcome() -> None:
     assert by_outcome == {"answered": 1, "failed": 1}
     assert [p.value for p in observed.metric("podium.runs.active")] == [0]
     assert sum(p.count for p in observed.metric("podium.run.duration")) == 2
+    steps = {
+        p.attributes["gen_ai.agent.name"]: p.count for p in observed.metric("gen_ai.invoke_agent.duration")
+    }
+    assert steps == {"alpha": 2, "beta": 2}

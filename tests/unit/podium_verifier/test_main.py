@@ -55,8 +55,10 @@ def test_what_cannot_be_read_is_exit_code_1(
     assert main([]) == 1
     assert main([str(export), "--unknown"]) == 1
     assert main([str(tmp_path / "absent")]) == 1
+    assert f"cannot read {tmp_path / 'absent'}: No such file" in capsys.readouterr().err
     assert main([str(tmp_path)]) == 1
     assert main([str(export), "--key", str(tmp_path / "absent")]) == 1
+    assert "is neither a key nor a key's file" in capsys.readouterr().err
     assert main([str(export), "--key", "a+b+c"]) == 1
     assert main(["--help"]) == 0
     assert "exit codes" in capsys.readouterr().out

@@ -72,30 +72,12 @@ class PlanRecord(_message.Message):
     FALLBACK_REASON_FIELD_NUMBER: _ClassVar[int]
     plan: _plan_pb2.Plan
     model_digest: str
-    choices: _containers.RepeatedCompositeFieldContainer[StepChoice]
+    choices: _containers.RepeatedCompositeFieldContainer[_plan_pb2.StepChoice]
     usage: _plan_pb2.Usage
     seed: int
     generation_count: int
     fallback_reason: str
-    def __init__(self, plan: _Optional[_Union[_plan_pb2.Plan, _Mapping]] = ..., model_digest: _Optional[str] = ..., choices: _Optional[_Iterable[_Union[StepChoice, _Mapping]]] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., seed: _Optional[int] = ..., generation_count: _Optional[int] = ..., fallback_reason: _Optional[str] = ...) -> None: ...
-
-class StepChoice(_message.Message):
-    __slots__ = ("step_index", "chances")
-    STEP_INDEX_FIELD_NUMBER: _ClassVar[int]
-    CHANCES_FIELD_NUMBER: _ClassVar[int]
-    step_index: int
-    chances: _containers.RepeatedCompositeFieldContainer[WorkerChance]
-    def __init__(self, step_index: _Optional[int] = ..., chances: _Optional[_Iterable[_Union[WorkerChance, _Mapping]]] = ...) -> None: ...
-
-class WorkerChance(_message.Message):
-    __slots__ = ("worker_id", "raw_ppm", "eligible_ppm")
-    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
-    RAW_PPM_FIELD_NUMBER: _ClassVar[int]
-    ELIGIBLE_PPM_FIELD_NUMBER: _ClassVar[int]
-    worker_id: str
-    raw_ppm: int
-    eligible_ppm: int
-    def __init__(self, worker_id: _Optional[str] = ..., raw_ppm: _Optional[int] = ..., eligible_ppm: _Optional[int] = ...) -> None: ...
+    def __init__(self, plan: _Optional[_Union[_plan_pb2.Plan, _Mapping]] = ..., model_digest: _Optional[str] = ..., choices: _Optional[_Iterable[_Union[_plan_pb2.StepChoice, _Mapping]]] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., seed: _Optional[int] = ..., generation_count: _Optional[int] = ..., fallback_reason: _Optional[str] = ...) -> None: ...
 
 class OpenRunResponse(_message.Message):
     __slots__ = ("leaf_indices", "receipt")

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from podium.plan.v1 import plan_pb2 as podium_dot_plan_dot_v1_dot_plan__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+podium/conductor/v1/conductor_service.proto\x12\x13podium.conductor.v1\x1a\x19podium/plan/v1/plan.proto\"\xdb\x02\n\x0bPlanRequest\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x38\n\x08messages\x18\x02 \x03(\x0b\x32\x1c.podium.conductor.v1.MessageR\x08messages\x12/\n\x05\x63\x61rds\x18\x03 \x03(\x0b\x32\x19.podium.conductor.v1.CardR\x05\x63\x61rds\x12(\n\x04\x63\x61ps\x18\x04 \x01(\x0b\x32\x14.podium.plan.v1.CapsR\x04\x63\x61ps\x12\x12\n\x04tier\x18\x05 \x01(\tR\x04tier\x12\x14\n\x05round\x18\x06 \x01(\rR\x05round\x12\x39\n\rprevious_plan\x18\x07 \x01(\x0b\x32\x14.podium.plan.v1.PlanR\x0cpreviousPlan\x12\'\n\x0fprevious_answer\x18\x08 \x01(\tR\x0epreviousAnswer\x12\x12\n\x04seed\x18\t \x01(\x04R\x04seed\"R\n\x07Message\x12\x12\n\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\x12\x1f\n\x0bimage_count\x18\x03 \x01(\rR\nimageCount\"\xe6\x02\n\x04\x43\x61rd\x12\x1b\n\tworker_id\x18\x01 \x01(\tR\x08workerId\x12\x32\n\x06skills\x18\x02 \x03(\x0b\x32\x1a.podium.conductor.v1.SkillR\x06skills\x12\x38\n\x19input_usd_micros_per_mtok\x18\x03 \x01(\x04R\x15inputUsdMicrosPerMtok\x12:\n\x1aoutput_usd_micros_per_mtok\x18\x04 \x01(\x04R\x16outputUsdMicrosPerMtok\x12%\n\x0e\x63ontext_tokens\x18\x05 \x01(\x04R\rcontextTokens\x12\x37\n\x18output_tokens_per_second\x18\x06 \x01(\rR\x15outputTokensPerSecond\x12\x1e\n\nmodalities\x18\x07 \x03(\tR\nmodalities\x12\x17\n\x07is_demo\x18\x08 \x01(\x08R\x06isDemo\"\x82\x01\n\x05Skill\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12!\n\x0c\x61\x63\x63uracy_ppm\x18\x02 \x01(\rR\x0b\x61\x63\x63uracyPpm\x12!\n\x0csample_count\x18\x03 \x01(\rR\x0bsampleCount\x12\x1f\n\x0bmeasured_on\x18\x04 \x01(\tR\nmeasuredOn\"\xa4\x02\n\x0cPlanResponse\x12(\n\x04plan\x18\x01 \x01(\x0b\x32\x14.podium.plan.v1.PlanR\x04plan\x12\x19\n\x08raw_text\x18\x02 \x01(\tR\x07rawText\x12\x35\n\x07\x63hoices\x18\x03 \x03(\x0b\x32\x1b.podium.conductor.v1.ChoiceR\x07\x63hoices\x12+\n\x05usage\x18\x04 \x01(\x0b\x32\x15.podium.plan.v1.UsageR\x05usage\x12!\n\x0cmodel_digest\x18\x05 \x01(\tR\x0bmodelDigest\x12\x1d\n\nlatency_us\x18\x06 \x01(\x04R\tlatencyUs\x12)\n\x10generation_count\x18\x07 \x01(\rR\x0fgenerationCount\"u\n\x06\x43hoice\x12\x1d\n\nstep_index\x18\x01 \x01(\rR\tstepIndex\x12L\n\rprobabilities\x18\x02 \x03(\x0b\x32&.podium.conductor.v1.WorkerProbabilityR\rprobabilities\"l\n\x11WorkerProbability\x12\x1b\n\tworker_id\x18\x01 \x01(\tR\x08workerId\x12\x17\n\x07raw_ppm\x18\x02 \x01(\rR\x06rawPpm\x12!\n\x0c\x65ligible_ppm\x18\x03 \x01(\rR\x0b\x65ligiblePpm\"\x11\n\x0f\x44\x65scribeRequest\"\x88\x02\n\x10\x44\x65scribeResponse\x12\x16\n\x06\x65ngine\x18\x01 \x01(\tR\x06\x65ngine\x12\x32\n\x06source\x18\x02 \x01(\x0e\x32\x1a.podium.plan.v1.PlanSourceR\x06source\x12!\n\x0cmodel_digest\x18\x03 \x01(\tR\x0bmodelDigest\x12)\n\x10tokenizer_digest\x18\x04 \x01(\tR\x0ftokenizerDigest\x12\'\n\x0ftemplate_digest\x18\x05 \x01(\tR\x0etemplateDigest\x12\x1b\n\tmax_steps\x18\x06 \x01(\rR\x08maxSteps\x12\x14\n\x05tiers\x18\x07 \x03(\tR\x05tiers2\xb8\x01\n\x10\x43onductorService\x12K\n\x04Plan\x12 .podium.conductor.v1.PlanRequest\x1a!.podium.conductor.v1.PlanResponse\x12W\n\x08\x44\x65scribe\x12$.podium.conductor.v1.DescribeRequest\x1a%.podium.conductor.v1.DescribeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+podium/conductor/v1/conductor_service.proto\x12\x13podium.conductor.v1\x1a\x19podium/plan/v1/plan.proto\"\xd3\x03\n\x0bPlanRequest\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x38\n\x08messages\x18\x02 \x03(\x0b\x32\x1c.podium.conductor.v1.MessageR\x08messages\x12/\n\x05\x63\x61rds\x18\x03 \x03(\x0b\x32\x19.podium.conductor.v1.CardR\x05\x63\x61rds\x12(\n\x04\x63\x61ps\x18\x04 \x01(\x0b\x32\x14.podium.plan.v1.CapsR\x04\x63\x61ps\x12\x12\n\x04tier\x18\x05 \x01(\tR\x04tier\x12\x14\n\x05round\x18\x06 \x01(\rR\x05round\x12\x39\n\rprevious_plan\x18\x07 \x01(\x0b\x32\x14.podium.plan.v1.PlanR\x0cpreviousPlan\x12\'\n\x0fprevious_answer\x18\x08 \x01(\tR\x0epreviousAnswer\x12\x12\n\x04seed\x18\t \x01(\x04R\x04seed\x12\x1b\n\ttenant_id\x18\n \x01(\tR\x08tenantId\x12\x1f\n\x0bpool_digest\x18\x0b \x01(\tR\npoolDigest\x12\x1e\n\x0brun_is_open\x18\x0c \x01(\x08R\trunIsOpen\x12\x18\n\x07\x65xplain\x18\r \x01(\x08R\x07\x65xplain\"R\n\x07Message\x12\x12\n\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\x12\x1f\n\x0bimage_count\x18\x03 \x01(\rR\nimageCount\"\xed\x03\n\x04\x43\x61rd\x12\x1b\n\tworker_id\x18\x01 \x01(\tR\x08workerId\x12-\n\x06skills\x18\x02 \x03(\x0b\x32\x15.podium.plan.v1.SkillR\x06skills\x12\x38\n\x19input_usd_micros_per_mtok\x18\x03 \x01(\x04R\x15inputUsdMicrosPerMtok\x12:\n\x1aoutput_usd_micros_per_mtok\x18\x04 \x01(\x04R\x16outputUsdMicrosPerMtok\x12%\n\x0e\x63ontext_tokens\x18\x05 \x01(\x04R\rcontextTokens\x12\x37\n\x18output_tokens_per_second\x18\x06 \x01(\rR\x15outputTokensPerSecond\x12\x1e\n\nmodalities\x18\x07 \x03(\tR\nmodalities\x12\x17\n\x07is_demo\x18\x08 \x01(\x08R\x06isDemo\x12\x1a\n\x08provider\x18\x14 \x01(\tR\x08provider\x12%\n\x0eprovider_model\x18\x15 \x01(\tR\rproviderModel\x12*\n\x11max_output_tokens\x18\x16 \x01(\x04R\x0fmaxOutputTokens\x12\x1b\n\thas_price\x18\x17 \x01(\x08R\x08hasPrice\"\xbf\x03\n\x0cPlanResponse\x12(\n\x04plan\x18\x01 \x01(\x0b\x32\x14.podium.plan.v1.PlanR\x04plan\x12\x19\n\x08raw_text\x18\x02 \x01(\tR\x07rawText\x12\x34\n\x07\x63hoices\x18\x03 \x03(\x0b\x32\x1a.podium.plan.v1.StepChoiceR\x07\x63hoices\x12+\n\x05usage\x18\x04 \x01(\x0b\x32\x15.podium.plan.v1.UsageR\x05usage\x12!\n\x0cmodel_digest\x18\x05 \x01(\tR\x0bmodelDigest\x12\x1d\n\nlatency_us\x18\x06 \x01(\x04R\tlatencyUs\x12)\n\x10generation_count\x18\x07 \x01(\rR\x0fgenerationCount\x12<\n\x08\x61ttempts\x18\x08 \x03(\x0b\x32 .podium.conductor.v1.PlanAttemptR\x08\x61ttempts\x12\'\n\x0f\x66\x61llback_reason\x18\t \x01(\tR\x0e\x66\x61llbackReason\x12\x33\n\x06prompt\x18\n \x01(\x0b\x32\x1b.podium.conductor.v1.PromptR\x06prompt\"\x9a\x02\n\x0bPlanAttempt\x12\x1d\n\nattempt_id\x18\x01 \x01(\tR\tattemptId\x12\x1b\n\tworker_id\x18\x02 \x01(\tR\x08workerId\x12\x38\n\x07outcome\x18\x03 \x01(\x0e\x32\x1e.podium.plan.v1.AttemptOutcomeR\x07outcome\x12+\n\x05usage\x18\x04 \x01(\x0b\x32\x15.podium.plan.v1.UsageR\x05usage\x12&\n\x0f\x63ost_usd_micros\x18\x05 \x01(\x04R\rcostUsdMicros\x12\x1d\n\nlatency_us\x18\x06 \x01(\x04R\tlatencyUs\x12!\n\x0c\x65rror_reason\x18\x07 \x01(\tR\x0b\x65rrorReason\"m\n\x06Prompt\x12\x16\n\x06system\x18\x01 \x01(\tR\x06system\x12\x12\n\x04user\x18\x02 \x01(\tR\x04user\x12\x18\n\x07prefill\x18\x03 \x01(\tR\x07prefill\x12\x1d\n\nworker_ids\x18\x04 \x03(\tR\tworkerIds\"\x11\n\x0f\x44\x65scribeRequest\"\xdc\x02\n\x10\x44\x65scribeResponse\x12\x16\n\x06\x65ngine\x18\x01 \x01(\tR\x06\x65ngine\x12\x32\n\x06source\x18\x02 \x01(\x0e\x32\x1a.podium.plan.v1.PlanSourceR\x06source\x12!\n\x0cmodel_digest\x18\x03 \x01(\tR\x0bmodelDigest\x12)\n\x10tokenizer_digest\x18\x04 \x01(\tR\x0ftokenizerDigest\x12\'\n\x0ftemplate_digest\x18\x05 \x01(\tR\x0etemplateDigest\x12\x1b\n\tmax_steps\x18\x06 \x01(\rR\x08maxSteps\x12\x14\n\x05tiers\x18\x07 \x03(\tR\x05tiers\x12+\n\x11has_probabilities\x18\x08 \x01(\x08R\x10hasProbabilities\x12%\n\x0emakes_attempts\x18\t \x01(\x08R\rmakesAttempts2\xb8\x01\n\x10\x43onductorService\x12K\n\x04Plan\x12 .podium.conductor.v1.PlanRequest\x1a!.podium.conductor.v1.PlanResponse\x12W\n\x08\x44\x65scribe\x12$.podium.conductor.v1.DescribeRequest\x1a%.podium.conductor.v1.DescribeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,23 +33,21 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'podium.conductor.v1.conduct
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PLANREQUEST']._serialized_start=96
-  _globals['_PLANREQUEST']._serialized_end=443
-  _globals['_MESSAGE']._serialized_start=445
-  _globals['_MESSAGE']._serialized_end=527
-  _globals['_CARD']._serialized_start=530
-  _globals['_CARD']._serialized_end=888
-  _globals['_SKILL']._serialized_start=891
-  _globals['_SKILL']._serialized_end=1021
-  _globals['_PLANRESPONSE']._serialized_start=1024
-  _globals['_PLANRESPONSE']._serialized_end=1316
-  _globals['_CHOICE']._serialized_start=1318
-  _globals['_CHOICE']._serialized_end=1435
-  _globals['_WORKERPROBABILITY']._serialized_start=1437
-  _globals['_WORKERPROBABILITY']._serialized_end=1545
-  _globals['_DESCRIBEREQUEST']._serialized_start=1547
-  _globals['_DESCRIBEREQUEST']._serialized_end=1564
-  _globals['_DESCRIBERESPONSE']._serialized_start=1567
-  _globals['_DESCRIBERESPONSE']._serialized_end=1831
-  _globals['_CONDUCTORSERVICE']._serialized_start=1834
-  _globals['_CONDUCTORSERVICE']._serialized_end=2018
+  _globals['_PLANREQUEST']._serialized_end=563
+  _globals['_MESSAGE']._serialized_start=565
+  _globals['_MESSAGE']._serialized_end=647
+  _globals['_CARD']._serialized_start=650
+  _globals['_CARD']._serialized_end=1143
+  _globals['_PLANRESPONSE']._serialized_start=1146
+  _globals['_PLANRESPONSE']._serialized_end=1593
+  _globals['_PLANATTEMPT']._serialized_start=1596
+  _globals['_PLANATTEMPT']._serialized_end=1878
+  _globals['_PROMPT']._serialized_start=1880
+  _globals['_PROMPT']._serialized_end=1989
+  _globals['_DESCRIBEREQUEST']._serialized_start=1991
+  _globals['_DESCRIBEREQUEST']._serialized_end=2008
+  _globals['_DESCRIBERESPONSE']._serialized_start=2011
+  _globals['_DESCRIBERESPONSE']._serialized_end=2359
+  _globals['_CONDUCTORSERVICE']._serialized_start=2362
+  _globals['_CONDUCTORSERVICE']._serialized_end=2546
 # @@protoc_insertion_point(module_scope)

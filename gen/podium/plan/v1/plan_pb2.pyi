@@ -163,6 +163,36 @@ class Usage(_message.Message):
     source: UsageSource
     def __init__(self, input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cached_input_tokens: _Optional[int] = ..., cache_write_input_tokens: _Optional[int] = ..., reasoning_output_tokens: _Optional[int] = ..., source: _Optional[_Union[UsageSource, str]] = ...) -> None: ...
 
+class Skill(_message.Message):
+    __slots__ = ("name", "accuracy_ppm", "sample_count", "measured_on")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ACCURACY_PPM_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    MEASURED_ON_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    accuracy_ppm: int
+    sample_count: int
+    measured_on: str
+    def __init__(self, name: _Optional[str] = ..., accuracy_ppm: _Optional[int] = ..., sample_count: _Optional[int] = ..., measured_on: _Optional[str] = ...) -> None: ...
+
+class StepChoice(_message.Message):
+    __slots__ = ("step_index", "chances")
+    STEP_INDEX_FIELD_NUMBER: _ClassVar[int]
+    CHANCES_FIELD_NUMBER: _ClassVar[int]
+    step_index: int
+    chances: _containers.RepeatedCompositeFieldContainer[WorkerChance]
+    def __init__(self, step_index: _Optional[int] = ..., chances: _Optional[_Iterable[_Union[WorkerChance, _Mapping]]] = ...) -> None: ...
+
+class WorkerChance(_message.Message):
+    __slots__ = ("worker_id", "raw_ppm", "eligible_ppm")
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    RAW_PPM_FIELD_NUMBER: _ClassVar[int]
+    ELIGIBLE_PPM_FIELD_NUMBER: _ClassVar[int]
+    worker_id: str
+    raw_ppm: int
+    eligible_ppm: int
+    def __init__(self, worker_id: _Optional[str] = ..., raw_ppm: _Optional[int] = ..., eligible_ppm: _Optional[int] = ...) -> None: ...
+
 class Verdict(_message.Message):
     __slots__ = ("worker_id", "allowed", "rule_id")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]

@@ -150,19 +150,7 @@ class Worker(_message.Message):
     max_output_tokens: int
     modalities: _containers.RepeatedScalarFieldContainer[str]
     features: _containers.RepeatedScalarFieldContainer[str]
-    skills: _containers.RepeatedCompositeFieldContainer[CardSkill]
+    skills: _containers.RepeatedCompositeFieldContainer[_plan_pb2.Skill]
     output_tokens_per_second: int
     max_concurrency: int
-    def __init__(self, worker_id: _Optional[str] = ..., provider_model: _Optional[str] = ..., provider: _Optional[str] = ..., region: _Optional[str] = ..., is_demo: _Optional[bool] = ..., health: _Optional[_Union[WorkerHealth, str]] = ..., has_price: _Optional[bool] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., features: _Optional[_Iterable[str]] = ..., skills: _Optional[_Iterable[_Union[CardSkill, _Mapping]]] = ..., output_tokens_per_second: _Optional[int] = ..., max_concurrency: _Optional[int] = ...) -> None: ...
-
-class CardSkill(_message.Message):
-    __slots__ = ("name", "accuracy_ppm", "sample_count", "measured_on")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    ACCURACY_PPM_FIELD_NUMBER: _ClassVar[int]
-    SAMPLE_COUNT_FIELD_NUMBER: _ClassVar[int]
-    MEASURED_ON_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    accuracy_ppm: int
-    sample_count: int
-    measured_on: str
-    def __init__(self, name: _Optional[str] = ..., accuracy_ppm: _Optional[int] = ..., sample_count: _Optional[int] = ..., measured_on: _Optional[str] = ...) -> None: ...
+    def __init__(self, worker_id: _Optional[str] = ..., provider_model: _Optional[str] = ..., provider: _Optional[str] = ..., region: _Optional[str] = ..., is_demo: _Optional[bool] = ..., health: _Optional[_Union[WorkerHealth, str]] = ..., has_price: _Optional[bool] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., features: _Optional[_Iterable[str]] = ..., skills: _Optional[_Iterable[_Union[_plan_pb2.Skill, _Mapping]]] = ..., output_tokens_per_second: _Optional[int] = ..., max_concurrency: _Optional[int] = ...) -> None: ...

@@ -2,10 +2,12 @@
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
 from podium_core.config.money import to_millionths
 from podium_core.config.yaml_file import MAX_FILE_BYTES, Ident, ListOf, Section, read_document
@@ -38,6 +40,25 @@ def test_scalars_are_text_until_the_model_says_otherwise(tmp_path: Path) -> None
 
 def test_a_field_without_a_value_is_as_good_as_absent(tmp_path: Path) -> None:
     assert _read(tmp_path, "items:\n").items == ()
+
+
+class NotEmpty(Section):
+    items: Annotated[tuple[Item, ...], Field(min_length=1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("items: []", "file.yaml line 1: items: may not be empty"),
+        ("items:\n- {nme: a}", "line 2: items[0].name: this field is required"),
+    ],
+)
+def test_a_list_is_not_called_empty_because_its_items_are_wrong(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "file.yaml").write_text(text)
+    with pytest.raises(PodiumError) as failed:
+        read_document(tmp_path / "file.yaml", NotEmpty)
+    assert said in failed.value.message
+    assert ("may not be empty" in failed.value.message) == ("[]" in text)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.policy import WorkerFilter
 from podium_core.domain.pool import Health, Pool
 from podium_core.domain.run import Caps, RunKind, RunOutcome
-from podium_core.domain.usage import Usage, UsageSource
+from podium_core.domain.usage import Usage, UsageSource, failure_facts
 from podium_core.orchestration.events import (
     AnswerDelta,
     Planned,
@@ -342,6 +342,31 @@ async def test_retries_count_against_the_call_cap() -> None:
     assert finished.error is not None
 
 
+async def test_a_failed_attempt_costs_the_run_what_the_log_says() -> None:
+    free = PodiumError(
+        DOWN.code, "unreachable", metadata=failure_facts(Usage(source=UsageSource.ESTIMATED), 0)
+    )
+    half = PodiumError(
+        DOWN.code, "cut off", metadata=failure_facts(Usage(4, 1, source=UsageSource.ESTIMATED), 3)
+    )
+    bench = Bench(
+        FakePlanner(plan_of(("a", "", ()))),
+        FakeWorkers({"a": (Reply(error=free), Reply(error=half), Reply(cost_usd_micros=7))}),
+    )
+    finished = await bench.finish(request(caps=Caps(max_cost_usd_micros=10**9)))
+    (step,) = finished.steps
+    assert [attempt.cost_usd_micros for attempt in step.attempts] == [0, 3, 7]
+    assert finished.cost_usd_micros == 10
+    assert (finished.usage + finished.other_usage).source is UsageSource.ESTIMATED
+
+
+async def test_an_attempt_that_nobody_accounts_for_costs_its_worst_case() -> None:
+    bench = Bench(FakePlanner(plan_of(("a", "", ()))), FakeWorkers({"a": Reply(error=DOWN)}))
+    finished = await bench.finish(request())
+    assert finished.steps[0].attempts[0].cost_usd_micros > 0
+    assert finished.other_usage.source is UsageSource.UNKNOWN
+
+
 async def test_the_output_limit_shrinks_to_what_the_caps_leave() -> None:
     bench = Bench(FakePlanner(plan_of(("a", "", ()))), FakeWorkers())
     bound = len("hi") + 16 + len("{}")
@@ -354,7 +379,7 @@ async def test_the_run_deadline_ends_the_run_and_names_the_cap() -> None:
     finished = await bench.finish(request(caps=Caps(max_duration_s=0.05)))
     assert finished.error is not None
     assert finished.error.reason == "RUN_DEADLINE"
-    assert len(bench.workers.calls) == 1
+    assert [call.timeout_s <= 0.05 for call in bench.workers.calls] == [True]
     assert bench.workers.log[-1][0] == "cancelled"
     assert finished.other_usage.source is UsageSource.UNKNOWN
 
@@ -432,6 +457,7 @@ async def test_a_failed_later_round_leaves_the_earlier_answer(spoil: str) -> Non
 
 KINDS = {
     "health.down": (Code.UNAVAILABLE, "WORKERS_DOWN"),
+    "health.unconfigured": (Code.UNAVAILABLE, "WORKERS_DOWN"),
     "capability.context": (Code.INVALID_REQUEST, "CONTEXT_LENGTH_EXCEEDED"),
 }
 
@@ -443,6 +469,7 @@ KINDS = {
     ("changed", "asked", "rule"),
     [
         (lambda w: replace(w, health=Health.DOWN), {}, "health.down"),
+        (lambda w: replace(w, health=Health.UNCONFIGURED), {}, "health.unconfigured"),
         (lambda w: replace(w, price=None), {"caps": Caps(max_cost_usd_micros=10**9)}, "price.unknown"),
         (lambda w: w, {"caps": Caps(max_cost_usd_micros=1)}, "budget.unaffordable"),
         (lambda w: w, {"parameters": {"tools": []}}, "capability.tools"),
@@ -461,6 +488,7 @@ async def test_every_exclusion_names_its_rule(
     with pytest.raises(PodiumError) as caught:
         await bench.events(request(**asked), pool(changed(worker("a"))))  # type: ignore[arg-type]
     assert f"a: {rule}" in caught.value.message
+    assert ("try again later" in caught.value.message) == (rule == "health.down")
     code, reason = KINDS.get(rule, (Code.POLICY_DENIED, "NO_ELIGIBLE_WORKER"))
     assert (caught.value.code, caught.value.reason) == (code, reason)
     assert bench.recorder.only.opened.refusal_reason == reason

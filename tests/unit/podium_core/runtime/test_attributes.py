@@ -3,10 +3,13 @@
 import ast
 import dataclasses
 import itertools
+import re
 from pathlib import Path
 
 from podium_core.domain.usage import Usage, UsageSource
 from podium_core.runtime import attributes
+
+ROOT = Path(__file__).parents[4]
 
 
 def _names() -> dict[str, str]:
@@ -37,6 +40,16 @@ def test_every_name_of_ours_says_what_it_means() -> None:
     }
     ours = {name for name, value in _names().items() if value.startswith("podium.")}
     assert ours - explained == set()
+
+
+def test_every_name_is_emitted_by_some_service() -> None:
+    sources = [path.read_text() for top in ("src", "services") for path in (ROOT / top).rglob("*.py")]
+    used = {word for text in sources for word in re.findall(r"\b(?:names|attributes)\.([A-Z_]+)", text)}
+    of_usage = {value for pair in attributes.USAGE_FIELDS.values() for value in pair} | {
+        attributes.USAGE_SOURCE
+    }
+    unused = {name for name, value in _names().items() if value not in of_usage} - used
+    assert unused == set(), "what nobody emits is no documentation"
 
 
 def test_every_count_of_usage_has_its_attribute_and_counter() -> None:

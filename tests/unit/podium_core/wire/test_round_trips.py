@@ -172,7 +172,9 @@ def test_a_card_shows_strengths_and_price_but_not_who_is_behind_it(worker: Worke
     assert (seen.worker_id, seen.is_demo) == (worker.worker_id, worker.is_demo)
     assert (seen.provider, seen.provider_model, seen.region) == ("", "", "")
     assert (seen.card.skills, seen.card.context_tokens) == (worker.card.skills, worker.card.context_tokens)
-    assert seen.price == (None if worker.price in (None, Price(0, 0)) else worker.price)
+    assert seen.price == worker.price
+    named = card_from_proto(_resent(card_to_proto(worker, with_names=True)))
+    assert (named.provider, named.provider_model) == (worker.provider, worker.provider_model)
 
 
 @given(
@@ -292,6 +294,6 @@ def test_a_query_needs_a_question_and_workers_and_a_reply_its_choices_in_order()
         with pytest.raises(PodiumError) as failed:
             plan_query_from_proto(message, 1.0)
         assert failed.value.param == field
-    response = conductor_service_pb2.PlanResponse(choices=[conductor_service_pb2.Choice(step_index=1)])
+    response = conductor_service_pb2.PlanResponse(choices=[plan_pb2.StepChoice(step_index=1)])
     with pytest.raises(PodiumError, match="step order"):
         plan_reply_from_proto(response, 1)

@@ -91,7 +91,13 @@ class VllmEngine:
         """Return what is loaded now."""
         digests = self._serving.current.digests
         return EngineDescription(
-            "vllm", PlanSource.MODEL, digests.model, digests.tokenizer, digests.template, _TIERS
+            "vllm",
+            PlanSource.MODEL,
+            digests.model,
+            digests.tokenizer,
+            digests.template,
+            _TIERS,
+            has_probabilities=True,
         )
 
     def load(self) -> Load:
@@ -140,6 +146,7 @@ class VllmEngine:
                 chances=await self._chances(loaded.model, written, steps, ids),
                 generation_count=attempt,
                 seed=query.seed,
+                prompt=asked.prompt if query.explain else None,
             )
 
     async def _fast(self, loaded: Loaded, query: PlanQuery) -> PlanReply:
@@ -157,6 +164,7 @@ class VllmEngine:
             model_digest=loaded.digests.model,
             chances=(as_chances(chances, ids),) if steps else (),
             seed=query.seed,
+            prompt=asked.prompt if query.explain else None,
         )
 
     # --- the prompt ------------------------------------------------------------------------------------

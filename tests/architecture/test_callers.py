@@ -1,0 +1,53 @@
+"""Who may call which RPC: one table for all services, complete by their contracts."""
+
+import pytest
+from google.protobuf.descriptor import ServiceDescriptor
+
+import podium_audit.servicer
+import podium_conductor.servicer
+import podium_router.servicer
+from podium.audit.v1 import audit_service_pb2
+from podium.conductor.v1 import conductor_service_pb2
+from podium.router.v1 import router_service_pb2
+from podium_core.runtime.identity import SERVICES
+
+CALLERS = {
+    "podium.audit.v1.AuditService": (
+        podium_audit.servicer.PERMISSIONS,
+        audit_service_pb2.DESCRIPTOR.services_by_name["AuditService"],
+        {
+            "OpenRun": {"gateway", "cli"},
+            "Append": {"gateway", "cli", "conductor"},
+            "PutContent": {"gateway", "router"},
+            "BeginAttempt": {"router"},
+            "EndAttempt": {"router"},
+            "Seal": {"gateway", "cli"},
+            "RenewLease": {"gateway", "cli"},
+        },
+    ),
+    "podium.conductor.v1.ConductorService": (
+        podium_conductor.servicer.PERMISSIONS,
+        conductor_service_pb2.DESCRIPTOR.services_by_name["ConductorService"],
+        {"Plan": {"gateway", "cli"}, "Describe": {"gateway", "cli"}},
+    ),
+    "podium.router.v1.RouterService": (
+        podium_router.servicer.PERMISSIONS,
+        router_service_pb2.DESCRIPTOR.services_by_name["RouterService"],
+        {"Complete": {"gateway", "conductor", "cli"}, "ListWorkers": {"gateway", "conductor", "cli"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("service", CALLERS)
+def test_every_rpc_has_its_callers_and_no_others(service: str) -> None:
+    permissions, descriptor, expected = CALLERS[service]
+    assert isinstance(descriptor, ServiceDescriptor)
+    assert {method.name for method in descriptor.methods} == expected.keys()
+    assert permissions == {f"/{service}/{name}": frozenset(callers) for name, callers in expected.items()}
+
+
+def test_every_caller_is_somebody() -> None:
+    named = {
+        caller for _, _, expected in CALLERS.values() for callers in expected.values() for caller in callers
+    }
+    assert named <= set(SERVICES)
