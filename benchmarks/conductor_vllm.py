@@ -71,7 +71,7 @@ def planning(engine: VllmEngine) -> Callable[[int], Awaitable[int]]:
 
 def directly(model: TextModel) -> Callable[[int], Awaitable[int]]:
     """The same prompts and grammar, without the engine around: tokens are counted, nothing is parsed."""
-    grammar = plan_grammar(len(POOL), 5, max_subtask_chars=40)
+    grammar = plan_grammar(len(POOL), 5, max_subtask_chars=None)
 
     async def generate(seed: int) -> int:
         asked = query(seed)

@@ -28,10 +28,7 @@ _TIERS = ("podium", FAST_TIER, "podium-max")
 _LABEL = "model_id"
 _LIST_OPENING = "model_id = ["
 _MIN_QUESTION_CHARS = 500
-_CHARS_PER_TOKEN = 3
 _LIST_TOKENS = 64
-_MAX_SUBTASK_CHARS = 400
-_MIN_SUBTASK_CHARS = 40
 # No bracket and no tag, so that nothing in the reasoning can pass for a list.
 _REASONING_GRAMMAR = (
     'root ::= (thought)* "\\n"\nthought ::= [^\\[\\]<`\\x00-\\x09\\x0b-\\x1f\\x7f] | "<" [ =0-9]\n'
@@ -212,12 +209,11 @@ class VllmEngine:
             before = model.encode(f"{asked.text}{reasoning.text.rstrip()}\n")
         spent = 0 if reasoning is None else len(reasoning.token_ids)
         budget = min(self._options.completion_tokens - spent, model.context_tokens - len(before))
-        steps = step_limit(query.caps)
         grammar = plan_grammar(
             len(asked.prompt.worker_ids),
-            steps,
+            step_limit(query.caps),
             round_index=query.round,
-            max_subtask_chars=_subtask_chars(budget, steps),
+            max_subtask_chars=None,  # the budget bounds it: a limit here would slow every token down
         )
         lists = await model.generate(before, max_tokens=budget, sampling=sampling, grammar=grammar)
         text = close_plan(lists.text) if lists.cut else lists.text
@@ -260,12 +256,6 @@ class VllmEngine:
             context = [*written.before, *written.lists.token_ids[:count]]
             found.append(as_chances(await log_chances(model, context, len(ids)), ids))
         return tuple(found)
-
-
-def _subtask_chars(budget: int, steps: int) -> int:
-    """Return how long a subtask may be, so that as a rule the plan ends before its budget does."""
-    fair = (budget - _LIST_TOKENS) * _CHARS_PER_TOKEN // steps
-    return max(_MIN_SUBTASK_CHARS, min(_MAX_SUBTASK_CHARS, fair))
 
 
 def _usage(asked: _Asked, found: Generation) -> Usage:
