@@ -2,19 +2,23 @@
 
 import asyncio
 import math
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
+from podium_conductor.assembly import load_checkpoint
 from podium_conductor.engines.vllm.checkpoint import CheckpointDigests
 from podium_conductor.engines.vllm.choices import as_chances, id_places, log_chances, tokens_before
 from podium_conductor.engines.vllm.closing import CLOSED, close_plan
 from podium_conductor.engines.vllm.engine import Loaded, VllmEngine
-from podium_conductor.engines.vllm.options import PlanOptions
+from podium_conductor.engines.vllm.options import PlanOptions, ServingOptions
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.plan_format import parse_plan
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanQuery
+from tests.fakes.checkpoint_files import checkpoint
 from tests.fakes.pools import question, worker
 from tests.fakes.text_model import FakeTextModel
 
@@ -185,3 +189,22 @@ async def test_a_cancelled_plan_leaves_nothing_running() -> None:
         plan.cancel()
     await asyncio.gather(*plans, return_exceptions=True)
     assert engine.load().running == 0
+
+
+async def test_the_engine_is_built_only_from_what_is_there(tmp_path: Path) -> None:
+    """Nothing of vLLM is imported until the checkpoint has passed its checks."""
+    with pytest.raises(PodiumError) as failed:
+        await load_checkpoint(ServingOptions(tmp_path / "none"))
+    assert failed.value.reason == "CHECKPOINT_MISSING"
+    if find_spec("vllm") is None:
+        with pytest.raises(PodiumError) as failed:
+            await load_checkpoint(ServingOptions(checkpoint(tmp_path / "model")))
+        assert failed.value.reason == "VLLM_NOT_INSTALLED"
+
+
+async def test_a_dead_model_is_reported() -> None:
+    model = FakeTextModel()
+    engine = engine_of(model)
+    assert not engine.is_stopped()
+    model.stopped = True
+    assert engine.is_stopped()
