@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -117,6 +118,28 @@ async def test_free_plans_are_parsed_or_refused_with_the_broken_rule(loaded: Loa
     print(f"refused: {dict(Counter(error.reason for error in refused).most_common())}")
     assert len(replies) + len(refused) == PLANS
     assert {error.code for error in refused} <= {Code.PLAN_INVALID}
+
+
+async def test_a_later_round_accepts_under_some_seeds_and_revises_under_others(loaded: Loaded) -> None:
+    engine = VllmEngine(loaded, PlanOptions(96, 0, temperature=1.5, chances=False))
+    first = (await engine.plan(query(2), 0)).plan
+    later = [
+        replace(
+            query(2),
+            tier="podium-max",
+            seed=seed,
+            round=1,
+            previous_plan=first,
+            previous_answer="391; Tuesday.",
+        )
+        for seed in range(16)
+    ]
+    plans = [reply.plan for reply in await asyncio.gather(*(engine.plan(asked, 0) for asked in later))]
+    accepting = [seed for seed, plan in enumerate(plans) if not plan.steps]
+    revising = [seed for seed, plan in enumerate(plans) if plan.steps]
+    print(f"\nround 1: seeds that accept {accepting}, seeds that revise {revising}")
+    assert accepting
+    assert revising
 
 
 async def test_cancelling_32_plans_frees_the_engine_within_a_second(loaded: Loaded) -> None:
