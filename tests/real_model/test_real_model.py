@@ -145,7 +145,7 @@ async def test_a_later_round_accepts_under_some_seeds_and_revises_under_others(l
 async def test_cancelling_32_plans_frees_the_engine_within_a_second(loaded: Loaded) -> None:
     engine = VllmEngine(loaded, PlanOptions(2_000, 1_000, chances=False))
     plans = [asyncio.create_task(engine.plan(query(n), 0)) for n in range(32)]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while engine.load().running < 32:
             await asyncio.sleep(0.05)
     started = time.perf_counter()
