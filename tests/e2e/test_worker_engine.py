@@ -66,6 +66,7 @@ async def test_a_worker_of_the_pool_conducts(tmp_path: Path, planner: PromptedPl
         await _dry(podium)
         await _never_a_plan(podium, planner)
         await _by_command(podium)
+        await _client_gone(podium, planner)
 
 
 async def _plain(podium: Cluster, planner: PromptedPlanner) -> None:
@@ -155,3 +156,28 @@ async def _by_command(podium: Cluster) -> None:
     assert leaves[0]["facts"]["kind"] == "probe"
     types = [leaf["type"] for leaf in leaves if leaf["type"] not in ("content", "read")]
     assert types == ["opened", "attempt_begun", "attempt_ended", "plan", "sealed"]
+
+
+async def _client_gone(podium: Cluster, planner: PromptedPlanner) -> None:
+    """Whoever leaves while a worker still plans stops that worker, and the run is sealed `cancelled`."""
+    planner.hangs = True
+    count = len(planner.prompts)
+    asking = asyncio.create_task(answered(podium))
+    async with asyncio.timeout(5):
+        while len(planner.prompts) == count:
+            await asyncio.sleep(0.01)
+    asking.cancel()
+    async with asyncio.timeout(1):
+        await planner.hung_up.wait()
+    planner.hangs = False
+    async with asyncio.timeout(5), aiohttp.ClientSession(headers=podium.headers) as session:
+        while True:
+            async with session.get(f"{podium.audit_url}/v1/runs?limit=1") as response:
+                [run] = (await response.json())["runs"]
+            if run["outcome"]:
+                break
+            await asyncio.sleep(0.05)
+    leaves = await leaves_of(podium, run["run_id"])
+    sealed = next(leaf["facts"] for leaf in leaves if leaf["type"] == "sealed")
+    assert (sealed["outcome"], sealed["attempt_count"]) == ("cancelled", 1)
+    assert not [leaf for leaf in leaves if leaf["type"] == "plan"]

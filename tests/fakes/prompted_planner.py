@@ -11,7 +11,8 @@ _LISTED = re.compile(r"^Model id (\d+): (.*)$", re.MULTILINE)
 
 
 class PromptedPlanner:
-    """Answers planning prompts. `mistakes` makes so many unreadable replies first.
+    """Answers planning prompts. `mistakes` makes so many unreadable replies first; while it `hangs` there is no
+    reply, and `hung_up` is set once a caller leaves.
 
     The first round sends the question to the arithmetic specialist, then to the one for numerals. A later
     round revises once when `revises`, then accepts.
@@ -20,6 +21,8 @@ class PromptedPlanner:
     def __init__(self) -> None:
         self.mistakes = 0
         self.revises = False
+        self.hangs = False
+        self.hung_up = asyncio.Event()
         self.prompts: list[list[dict[str, str]]] = []
         self.base_url = ""
         self._runner: web.AppRunner | None = None
@@ -43,7 +46,11 @@ class PromptedPlanner:
         body: dict[str, Any] = await request.json()
         messages: list[dict[str, str]] = body["messages"]
         self.prompts.append(messages)
-        await asyncio.sleep(0)
+        while self.hangs:
+            if request.transport is None or request.transport.is_closing():
+                self.hung_up.set()
+                break
+            await asyncio.sleep(0.01)
         text = self._plan(messages)
         return web.json_response(
             {

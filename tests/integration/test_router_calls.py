@@ -243,3 +243,43 @@ async def test_a_large_body_goes_through_and_a_larger_one_does_not(tls_dir: Path
             await rig.complete(rig.request("x" * 33 * 1024 * 1024))
         assert refused.value.code is Code.TOO_LARGE
         assert len(rig.upstream.requests) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "source"),
+    [
+        (10**9, 10**9, plan_pb2.USAGE_SOURCE_ESTIMATED),
+        (12, 10**9, plan_pb2.USAGE_SOURCE_ESTIMATED),
+        (5_000, 5_000, plan_pb2.USAGE_SOURCE_PROVIDER),
+    ],
+)
+async def test_no_count_of_a_providers_costs_more_than_was_permitted(
+    tls_dir: Path, tmp_path: Path, inputs: int, outputs: int, source: int, stream: bool
+) -> None:
+    async with router_rig(tls_dir, tmp_path) as rig:
+        rig.upstream.default = answer("x", usage={"prompt_tokens": inputs, "completion_tokens": outputs})
+        outcome = await rig.complete(rig.request(stream=stream))
+        end = await rig.audit.end_of("att_1")
+        assert end.usage.source == source
+        assert outcome.done.cost_usd_micros == end.cost_usd_micros
+        assert 0 < end.cost_usd_micros <= rig.audit.begun["att_1"].max_cost_usd_micros
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_tool_calls_arrive_as_openais_fields_and_nothing_else(
+    tls_dir: Path, tmp_path: Path, stream: bool
+) -> None:
+    hostile = (
+        b'{"index":0,"id":"call_a","type":"function","x":NaN,"deep":' + b"[" * 900 + b"]" * 900 + b","
+        b'"function":{"name":"f","y":1e999,"arguments":"{\\"half\\":\\"\\ud800\\"}"}}'
+    )
+    body = b'{"choices":[{"%b":{"tool_calls":[%b]},"finish_reason":"tool_calls"}]}'
+    streamed = b"data: " + body % (b"delta", hostile) + b"\n\n"
+    async with router_rig(tls_dir, tmp_path) as rig:
+        rig.upstream.default = Reply(body % (b"message", hostile), (streamed, DONE))
+        outcome = await rig.complete(rig.request(stream=stream))
+        deltas = [delta for delta in (*outcome.deltas, outcome.done.message) if delta.tool_calls_json]
+        (call,) = json.loads(deltas[0].tool_calls_json)
+        function = {"name": "f", "arguments": '{"half":"\ufffd"}'}
+        assert call == {"index": 0, "id": "call_a", "type": "function", "function": function}

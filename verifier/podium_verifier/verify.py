@@ -22,7 +22,6 @@ class Verified:
     key: LogKey
     key_is_pinned: bool
     leaves: tuple[Leaf, ...]
-    line_count: int
 
     def of_type(self, *types: str) -> tuple[Leaf, ...]:
         """Return the leaves of these types, in log order."""
@@ -52,7 +51,7 @@ def _verify(data: bytes, pinned_vkey: str | None) -> Verified:
     check_contents(export, leaves)
     if export.digest != export.stated_digest:
         fail(ExitCode.MALFORMED, "the digest does not fit the lines before it", line=export.end_line)
-    return Verified(export.header, checkpoint, key, pinned_vkey is not None, leaves, export.end_line)
+    return Verified(export.header, checkpoint, key, pinned_vkey is not None, leaves)
 
 
 def _key(header: Header, pinned_vkey: str | None) -> LogKey:

@@ -1,7 +1,7 @@
 """`POST /v1/chat/completions`: the story of one request, from key to receipt."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -9,6 +9,7 @@ from aiohttp import web
 from podium_core.config.tenants import Principal
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import Caps, RunKind
@@ -62,6 +63,7 @@ class ChatHandler:
     clock: Clock
     ids: IdFactory
     limits: ChatLimits
+    gate: Callable[[], GateTable] = GateTable
     live: set[LiveRun] = field(default_factory=set)
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
@@ -148,6 +150,7 @@ class ChatHandler:
             parameters=chat.parameters.passed,
             max_output_tokens=chat.parameters.max_output_tokens,
             stream=chat.parameters.stream,
+            gate=self.gate() if tenant.is_gated else None,
         )
 
     def _context(

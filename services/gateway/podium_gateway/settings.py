@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
+from podium_core.config.gate import load_gate
 from podium_core.config.tenants import load_tenants
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.run import Caps
@@ -23,6 +24,9 @@ class GatewaySettings(ServiceSettings):
     """host:port of the HTTP server."""
     tenants_file: Path
     """tenants.yaml: who may call. Read again when it changes."""
+    gate_file: Path | None = None
+    """gate.yaml: which plans are expected to beat one worker, for tenants with `gate: true`. Read again when
+    it changes. Without it such tenants get one worker."""
     conductor_address: str = "127.0.0.1:7051"
     """host:port of the conductor."""
     router_address: str = "127.0.0.1:7052"
@@ -106,6 +110,8 @@ class GatewaySettings(ServiceSettings):
         """Read the TLS files and tenants.yaml."""
         super().check()
         load_tenants(self.tenants_file)
+        if self.gate_file is not None:
+            load_gate(self.gate_file)
 
     @field_validator("listen", "conductor_address", "router_address", "audit_address")
     @classmethod

@@ -180,8 +180,7 @@ class Answer:
             call = self._tool_calls.get(index)
             if call is None:
                 call = self._tool_calls[index] = _ToolCall()
-            call.take(delta)
-            deltas.append({**delta, "index": index})
+            deltas.append({"index": index, **call.take(delta)})
         return tuple(deltas)
 
     def _index_of(self, delta: _Json) -> int:
@@ -199,25 +198,39 @@ class Answer:
 
 
 class _ToolCall:
-    __slots__ = ("_arguments", "_name", "id")
+    __slots__ = ("_arguments", "_half", "_name", "id")
 
     def __init__(self) -> None:
         self.id = ""
         self._name = ""
         self._arguments: list[str] = []
+        self._half = ""
 
-    def take(self, delta: _Json) -> None:
+    def take(self, delta: _Json) -> _Json:
+        """Take a delta and return it in OpenAI's fields and types alone, fit to be encoded."""
+        taken: _Json = {}
         call_id = delta.get("id")
         if isinstance(call_id, str) and call_id:
-            self.id = call_id
+            self.id, _ = _whole_characters(call_id)
+            taken["id"] = self.id
+        if delta.get("type") == "function":
+            taken["type"] = "function"
         function = delta.get("function")
         if isinstance(function, dict):
-            fields = cast("_Json", function)
-            name, arguments = fields.get("name"), fields.get("arguments")
-            if isinstance(name, str) and name:
-                self._name = name
-            if isinstance(arguments, str):
-                self._arguments.append(arguments)
+            taken["function"] = self._take_function(cast("_Json", function))
+        return taken
+
+    def _take_function(self, fields: _Json) -> _Json:
+        taken: _Json = {}
+        name, arguments = fields.get("name"), fields.get("arguments")
+        if isinstance(name, str) and name:
+            self._name, _ = _whole_characters(name)
+            taken["name"] = self._name
+        if isinstance(arguments, str):
+            arguments, self._half = _whole_characters(self._half + arguments)
+            self._arguments.append(arguments)
+            taken["arguments"] = arguments
+        return taken
 
     def size(self) -> int:
         return len(self._name) + sum(map(len, self._arguments))

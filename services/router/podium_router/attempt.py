@@ -7,11 +7,11 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import AttemptOutcome
 from podium_core.domain.usage import Usage, UsageSource, failure_facts
 from podium_router.answer import Answer
-from podium_router.body import Body
+from podium_router.body import Body, max_input_tokens
 from podium_router.calls import ApiKey, AttemptEnd, Call, Content, Delta
 from podium_router.catalog import Route
 from podium_router.outbox import Completed, Outbox
-from podium_router.usage import estimated_usage
+from podium_router.usage import estimated_usage, is_possible
 
 _NS_PER_US = 1_000
 _JSON = "application/json"
@@ -82,12 +82,16 @@ class Attempt:
 
     @property
     def cost_usd_micros(self) -> int:
-        """What it cost: the reserved maximum when nobody knows what it used."""
+        """What it cost: the reserved maximum when nobody knows what it used, and never more than that.
+
+        Budgets are promises about what was permitted: no number of a provider's may break them.
+        """
         usage = self.usage
-        if usage.source is UsageSource.UNKNOWN:
-            return self._max_cost_usd_micros
+        most = self._max_cost_usd_micros
         price = self.route.worker.price
-        return 0 if price is None else price.cost_usd_micros(usage.input_tokens, usage.output_tokens)
+        if price is None or usage.source is UsageSource.UNKNOWN:
+            return most
+        return min(price.cost_usd_micros(usage.input_tokens, usage.output_tokens), most)
 
     @property
     def response_id(self) -> str:
@@ -136,7 +140,7 @@ class Attempt:
         answer = self.answer
         if not answer.dispatched:
             return Usage(source=UsageSource.ESTIMATED)
-        if answer.usage is not None:
+        if answer.usage is not None and self._is_possible(answer.usage):
             return answer.usage
         error = self.error
         if error is not None and "status" in error.metadata:  # answered with a refusal: nothing was generated
@@ -144,6 +148,14 @@ class Attempt:
         if answer.is_empty and self.outcome is not AttemptOutcome.COMPLETED:
             return Usage(source=UsageSource.UNKNOWN)
         return estimated_usage(self.body.messages_bytes, answer.output_bytes, answer.reasoning_bytes)
+
+    def _is_possible(self, usage: Usage) -> bool:
+        takes_images = "image" in self.route.worker.card.modalities
+        return is_possible(
+            usage,
+            input_tokens=max_input_tokens(self.body, takes_images=takes_images),
+            output_tokens=max(self.max_output_tokens, self.answer.output_bytes),
+        )
 
     def _contents(self) -> tuple[Content, ...]:
         answer = self.answer

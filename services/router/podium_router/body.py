@@ -77,20 +77,25 @@ def build_body(
     return Body(data, pieces, hashlib.sha256(data).digest(), messages_bytes)
 
 
+def max_input_tokens(body: Body, *, takes_images: bool) -> int:
+    """Return the most tokens a body can hold: one per byte, except in images given by address."""
+    input_tokens = len(body.data)
+    if takes_images:
+        # An image part names it twice: as its type and as its field.
+        input_tokens += -(-body.data.count(b'"image_url"') // 2) * MAX_IMAGE_TOKENS
+    return input_tokens
+
+
 def max_cost_usd_micros(
     body: Body, price: Price | None, *, max_output_tokens: int, context_tokens: int, takes_images: bool
 ) -> int:
     """Return the most the call can cost; 0 for a worker without a price.
 
-    A token is at least one byte, except in images given by address. No input is larger than the
-    model's window, when that is known (`context_tokens` above 0).
+    No input is larger than the model's window, when that is known (`context_tokens` above 0).
     """
     if price is None:
         return 0
-    input_tokens = len(body.data)
-    if takes_images:
-        # An image part names it twice: as its type and as its field.
-        input_tokens += -(-body.data.count(b'"image_url"') // 2) * MAX_IMAGE_TOKENS
+    input_tokens = max_input_tokens(body, takes_images=takes_images)
     if context_tokens:
         input_tokens = min(input_tokens, context_tokens)
     return price.cost_usd_micros(input_tokens, max_output_tokens)

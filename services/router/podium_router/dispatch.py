@@ -192,7 +192,7 @@ class Dispatcher:
             provider=worker.provider,
             provider_model=worker.provider_model,
             region=worker.region,
-            endpoint_host=route.url.host or "",
+            endpoint_host=route.url.raw_host or "",
             body=prepared.body.pieces,
             body_sha256=prepared.body.sha256,
             max_cost_usd_micros=prepared.max_cost_usd_micros,

@@ -91,7 +91,7 @@ def _request_attributes(attempt: Attempt, leaf_index: int) -> dict[str, Attribut
         names.REQUEST_MODEL: worker.provider_model,
         names.REQUEST_MAX_TOKENS: attempt.max_output_tokens,
         names.REQUEST_STREAM: call.stream,
-        names.SERVER_ADDRESS: route.url.host or "",
+        names.SERVER_ADDRESS: route.url.raw_host or "",
         names.SERVER_PORT: route.url.port or 0,
         names.RUN_ID: call.run_id,
         names.ATTEMPT_ID: call.attempt_id,

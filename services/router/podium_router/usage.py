@@ -7,6 +7,9 @@ from podium_core.domain.usage import Usage, UsageSource
 _MAX_TOKENS = 1_000_000_000
 """No call uses more; a larger number is a defect and must not become money."""
 
+_UNSEEN_TOKENS = 65_536
+"""What providers may add to a call of their own: system prompts, tool instructions, hidden reasoning."""
+
 _BYTES_PER_TOKEN = 4
 _NOTHING: dict[str, object] = {}
 
@@ -38,6 +41,14 @@ def provider_usage(reported: object) -> Usage | None:
         cache_write_input_tokens=min(written, inputs - cached),
         reasoning_output_tokens=min(reasoning, outputs),
         source=UsageSource.PROVIDER,
+    )
+
+
+def is_possible(usage: Usage, *, input_tokens: int, output_tokens: int) -> bool:
+    """Say whether a call that can have taken at most these tokens can have used what is reported."""
+    return (
+        usage.input_tokens <= input_tokens + _UNSEEN_TOKENS
+        and usage.output_tokens <= output_tokens + _UNSEEN_TOKENS
     )
 
 

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator
 
 _MILLION = 1_000_000
 _MAX = 10**15
+_MAX_CHARS = 64
 
 
 def to_millionths(value: object) -> int:
@@ -14,7 +15,7 @@ def to_millionths(value: object) -> int:
 
     `value` is text such as "0.10". Negative numbers, exponents and more than six decimals are refused.
     """
-    if not isinstance(value, str) or not value.isascii() or not set(value) <= set("0123456789."):
+    if not isinstance(value, str) or len(value) > _MAX_CHARS or not set(value) <= set("0123456789."):
         raise ValueError('must be a decimal number such as "0.25"')
     try:
         scaled = Decimal(value) * _MILLION

@@ -1,10 +1,12 @@
 """`pool.yaml`: the workers, where they are reached, what they cost and what is known of them."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -20,9 +22,14 @@ _MILLION = 1_000_000
 _MAX_TOKENS = 100_000_000
 _MAX_CONCURRENCY = 10_000
 _MAX_TIMEOUT_S = 3_600
+_MAX_WORKERS = 400  # a record holds one verdict per worker, and a record is bounded
 _DEFAULT_TIMEOUT_S = 120.0
 _DEFAULT_CONCURRENCY = 64
 _DEFAULT_OUTPUT_TOKENS = 4_096
+_IPV6 = 6
+# In ASCII: what one reader of addresses takes for a name, another may refuse when it is time to call.
+_HOST = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
+_PRINTABLE = re.compile(r"[\x21-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +83,18 @@ def load_pool(path: Path) -> PoolFile:
 def _check_url(url: str) -> str:
     parts = urlsplit(url)
     has_extras = parts.username is not None or parts.query or parts.fragment
-    if parts.scheme not in ("http", "https") or not parts.hostname or has_extras:
+    is_host = parts.hostname is not None and (_HOST.fullmatch(parts.hostname) or _is_ipv6(parts.hostname))
+    if parts.scheme not in ("http", "https") or not is_host or has_extras or not _PRINTABLE.fullmatch(url):
         raise ValueError("must look like https://host/v1, without user, query or fragment")
     _ = parts.port  # raises ValueError when it is none
     return url.rstrip("/")
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        return ip_address(host).version == _IPV6
+    except ValueError:
+        return False
 
 
 def _check_share(value: int) -> int:
@@ -94,7 +109,7 @@ SharePpm = Annotated[int, BeforeValidator(to_millionths), AfterValidator(_check_
 
 class _KeySection(Section):
     env: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")] | None = None
-    file: Annotated[str, StringConstraints(min_length=1)] | None = None
+    file: Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]+$")] | None = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -143,7 +158,7 @@ class _WorkerSection(Section):
 
 
 class _PoolSection(Section):
-    workers: Annotated[tuple[_WorkerSection, ...], Field(min_length=1)]
+    workers: Annotated[tuple[_WorkerSection, ...], Field(min_length=1, max_length=_MAX_WORKERS)]
 
 
 def _entry(section: _WorkerSection, directory: Path) -> WorkerEntry:

@@ -16,19 +16,6 @@ MAX_LEAF_BYTES = 65_535
 
 _MAX_INTEGER = 2**53 - 1
 
-type_names = (
-    "opened",
-    "plan",
-    "content",
-    "attempt_begun",
-    "attempt_ended",
-    "attempt_late",
-    "sealed",
-    "note",
-    "read",
-)
-"""Every record type there is."""
-
 
 def canonical(record: dict[str, object]) -> bytes:
     """Return the canonical bytes of `record`.

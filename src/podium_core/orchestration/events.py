@@ -70,17 +70,21 @@ class RoundResult:
     """What one round came to.
 
     `accepted` means that its plan was three empty lists: the answer stands. `changed` says whether its answer
-    differs from the one before, apart from white space; the first round changes nothing.
+    differs from the one before, apart from white space; the first round changes nothing. `failure` is why
+    there was no plan for the round, so that the answer before it stands.
     """
 
     round: int
     step_count: int
-    accepted: bool
-    changed: bool
+    accepted: bool = False
+    changed: bool = False
+    failure: str = ""
 
     @property
     def effect(self) -> str:
-        """What the round did to the answer: `accepted`, `changed` or `kept`."""
+        """What the round did to the answer: `accepted`, `changed`, `kept` or `unplanned`."""
+        if self.failure:
+            return "unplanned"
         return "accepted" if self.accepted else "changed" if self.changed else "kept"
 
 

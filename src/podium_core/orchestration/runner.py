@@ -4,7 +4,7 @@ The same runner serves (gateway, over gRPC), trains (simulated or live workers) 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -100,6 +100,8 @@ class Runner:
             if reply is None:
                 reply = await progress.asking.after_opening()
                 await self._recorder.append_plan(request.run_id, self._ids.new("evt"), reply)
+            if progress.asking.gated is not None:
+                await self._note(request.run_id, "gate", progress.asking.gated.facts)
             yield Planned(request.run_id, reply, verdicts)
             async with aclosing(self._rounds(progress, request, reply, verdicts)) as events:
                 async for event in events:
@@ -198,9 +200,7 @@ class Runner:
             if reply is not None:
                 yield Planned(request.run_id, reply, verdicts)
         if len(progress.rounds) > 1:
-            await self._recorder.note(
-                request.run_id, self._ids.new("evt"), "rounds", _round_facts(progress.rounds)
-            )
+            await self._note(request.run_id, "rounds", _round_facts(progress.rounds))
         answer = progress.answer
         if answer is not None and request.stream and (not live or progress.walked_back):
             yield AnswerDelta(Delta(answer.text, answer.reasoning, answer.tool_calls))
@@ -218,16 +218,22 @@ class Runner:
             progress.walked_back = progress.answer is not last
             progress.outcome = RunOutcome.ANSWERED
         changed = before is not None and progress.answer is not None and _differ(before, progress.answer)
-        progress.rounds.append(RoundResult(plan.round, len(plan.steps), accepted=False, changed=changed))
+        progress.rounds.append(RoundResult(plan.round, len(plan.steps), changed=changed))
 
     async def _next_plan(self, progress: _Progress, request: RunRequest, last: PlanReply) -> PlanReply | None:
         """Return the next round's plan, recorded; None when there is none, so the present answer stands."""
-        reply = await progress.asking.next_round(last, progress.answer.text if progress.answer else "")
-        if reply is not None:
-            await self._recorder.append_plan(request.run_id, self._ids.new("evt"), reply)
-            if not reply.plan.steps:
-                progress.rounds.append(RoundResult(reply.plan.round, 0, accepted=True, changed=False))
+        try:
+            reply = await progress.asking.next_round(last, progress.answer.text if progress.answer else "")
+        except PodiumError as error:
+            progress.rounds.append(RoundResult(last.plan.round + 1, 0, failure=error.reason))
+            return None
+        await self._recorder.append_plan(request.run_id, self._ids.new("evt"), reply)
+        if not reply.plan.steps:
+            progress.rounds.append(RoundResult(reply.plan.round, 0, accepted=True))
         return reply
+
+    async def _note(self, run_id: str, kind: str, facts: Mapping[str, str]) -> None:
+        await self._recorder.note(run_id, self._ids.new("evt"), kind, facts)
 
     # --- seal ------------------------------------------------------------------------------------
 
@@ -294,5 +300,6 @@ def _round_facts(rounds: Sequence[RoundResult]) -> dict[str, str]:
         "accepted": "yes" if rounds[-1].accepted else "no",
     }
     for result in rounds[1:]:
-        facts[f"round.{result.round}"] = result.effect
+        failure = f" {result.failure}" if result.failure else ""
+        facts[f"round.{result.round}"] = f"{result.effect}{failure}"
     return facts

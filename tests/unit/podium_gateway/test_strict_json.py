@@ -1,6 +1,7 @@
 """JSON from strangers: whatever is ambiguous is refused, and the refusal says where."""
 
 import json
+import time
 from contextlib import suppress
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium_core.domain.errors import Code, PodiumError
-from podium_gateway.codecs.strict_json import MAX_DEPTH, parse_object
+from podium_gateway.codecs.strict_json import MAX_DEPTH, MAX_VALUES, parse_object
 
 _JSON = st.recursive(
     st.none()
@@ -84,3 +85,25 @@ def test_nesting_is_bounded(opening: bytes, levels: int) -> None:
 def test_many_shallow_objects_are_not_deep() -> None:
     messages = [{"role": "user", "content": "x"}] * 1_000
     assert parse_object(json.dumps({"messages": messages}).encode()) == {"messages": messages}
+
+
+@pytest.mark.parametrize("elements", [b"[],", b"1,", b'{"a":0},', b'"",'])
+def test_values_are_counted_before_they_are_made(elements: bytes) -> None:
+    body = b'{"x":[' + elements * MAX_VALUES + b"0]}"
+    assert _refusal(body).reason == "TOO_MANY_VALUES"
+
+
+def test_punctuation_in_long_texts_counts_for_nothing() -> None:
+    text = '{"a": [1, 2]}, "\\ ' * MAX_VALUES
+    assert parse_object(json.dumps({"x": text}).encode()) == {"x": text}
+
+
+def test_hostile_bodies_take_no_longer_than_their_length_asks_for() -> None:
+    many_keys = ",".join(f'"k{number}":0' for number in range(150_000)) + ',"k149999":0'
+    bodies = {
+        "DUPLICATE_KEY": b"{" + many_keys.encode() + b"}",
+        "TOO_MANY_VALUES": b'{"x": [' + b"[" * MAX_VALUES + b'"' + b'\\"' * 2_000_000,
+    }
+    started = time.process_time()
+    assert {reason: _refusal(body).reason for reason, body in bodies.items()} == {r: r for r in bodies}
+    assert time.process_time() - started < 3

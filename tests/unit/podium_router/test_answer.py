@@ -234,3 +234,22 @@ def test_no_chunk_breaks_it_with_another_error(chunks: list[object]) -> None:
     answer.close()
     answer.message_json()
     assert answer.output_bytes >= 0
+
+
+def test_tool_call_deltas_keep_only_what_has_the_right_type() -> None:
+    _, deltas = streamed(
+        chunk({"tool_calls": [{"index": 0, "id": ["x"], "type": {"a": 1}, "function": ["f"], "extra": 1}]}),
+        chunk({"tool_calls": [{"index": 0, "id": {"a": 1}, "function": {"name": 7, "arguments": [1]}}]}),
+    )
+    assert [delta.tool_calls for delta in deltas] == [({"index": 0},), ({"index": 0, "function": {}},)]
+
+
+def test_a_character_cut_in_two_by_tool_call_deltas_is_whole_again() -> None:
+    answer, deltas = streamed(
+        chunk({"tool_calls": [call_delta(0, '"\ud834', id="a", name="f")]}),
+        chunk({"tool_calls": [call_delta(0, '\udd1e"')]}),
+        chunk({"tool_calls": [call_delta(0, "\ud834")]}),
+    )
+    pieces = [item["function"]["arguments"] for delta in deltas for item in delta.tool_calls]  # type: ignore[index]
+    assert pieces == ['"', '\U0001d11e"', ""]
+    assert answer.tool_calls[0]["function"] == {"name": "f", "arguments": '"\U0001d11e"'}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium_core.domain.usage import Usage, UsageSource
-from podium_router.usage import estimated_usage, provider_usage
+from podium_router.usage import estimated_usage, is_possible, provider_usage
 
 
 def test_details_are_subsets() -> None:
@@ -90,3 +90,11 @@ def test_counts_always_add_up(numbers: tuple[Any, ...]) -> None:
 
 def test_estimates_say_so() -> None:
     assert estimated_usage(401, 9, 5) == Usage(101, 3, 0, 0, 1, UsageSource.ESTIMATED)
+
+
+def test_counts_far_above_what_was_sent_and_allowed_are_not_possible() -> None:
+    assert is_possible(Usage(400, 100), input_tokens=200, output_tokens=100), (
+        "providers add words of their own"
+    )
+    assert not is_possible(Usage(1_000_000, 5), input_tokens=200, output_tokens=100)
+    assert not is_possible(Usage(200, 1_000_000), input_tokens=200, output_tokens=100)

@@ -4,6 +4,7 @@ import grpc
 
 from podium.conductor.v1 import conductor_service_pb2_grpc
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.plan_prompt import FAST_TIER
 from podium_core.orchestration.ports import (
     RUN_NOT_OPEN,
     PlanFailedError,
@@ -62,5 +63,6 @@ class ConductorPlanner(PlannerPort):
             raise PodiumError(
                 Code.PLAN_INVALID, "the conductor gave no usable plan", reason=error.reason
             ) from None
-        self._opens_first = bool(reply.attempts)
+        if query.tier != FAST_TIER:  # which needs no attempt of anybody
+            self._opens_first = bool(reply.attempts)
         return reply

@@ -167,6 +167,7 @@ def _round(result: RoundResult) -> dict[str, object]:
         "steps": result.step_count,
         "accepted": result.accepted,
         "changed": result.changed,
+        "failure": result.failure.lower() or None,
     }
 
 

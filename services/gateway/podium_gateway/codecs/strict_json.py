@@ -7,19 +7,26 @@ recorded differ from what a provider reads, so everything ambiguous is refused w
 import json
 import math
 import re
+from collections import Counter
 from typing import NoReturn, cast
 
 from podium_core.domain.errors import PodiumError, invalid
 
 MAX_DEPTH = 64
+MAX_VALUES = 200_000
+"""Objects, arrays and their elements in one body: each costs far more memory and time than its bytes say."""
+
 _MAX_INTEGER_DIGITS = 19
 _MAX_SHOWN_CHARACTERS = 40
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+# Possessive, and content with an unfinished end too, so that no body makes it look at a byte twice.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)', re.DOTALL)
 
 
 def parse_object(body: bytes) -> dict[str, object]:
     """Return the JSON object in `body`; raise PodiumError (INVALID_REQUEST) that says what is wrong where."""
     text = _utf8(body)
+    _check_count(body)
     try:
         value = json.loads(
             text,
@@ -53,8 +60,7 @@ def _utf8(body: bytes) -> str:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for index, name in enumerate(names) if name in names[:index])
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise _refused(f"the key {shown(twice)} occurs twice in one object", "DUPLICATE_KEY")
     return made
 
@@ -74,6 +80,15 @@ def _integer(literal: str) -> int:
     if len(literal) > _MAX_INTEGER_DIGITS + 1:
         raise _refused(f"the integer {shown(literal)} has too many digits", "NUMBER_OUT_OF_RANGE")
     return int(literal)
+
+
+def _check_count(body: bytes) -> None:
+    if _marks(body) > MAX_VALUES and _marks(_STRING.sub(b"", body)) > MAX_VALUES:
+        raise _refused(f"the body holds more than {MAX_VALUES} JSON values; send fewer", "TOO_MANY_VALUES")
+
+
+def _marks(body: bytes) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def _check_depth(value: object) -> None:

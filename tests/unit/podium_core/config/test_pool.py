@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from yarl import URL
 
 from podium_core.config.pool import KeyReference, PoolFile, load_pool
 from podium_core.domain.errors import Code, PodiumError
@@ -119,6 +120,15 @@ def test_digests_do_not_depend_on_the_order_of_workers(tmp_path: Path) -> None:
         ("https://api.example.com/v1/", "ftp://x", "line 5: workers[0].base_url: must look like https://"),
         ("https://api.example.com/v1/", "https://user:pw@x/", "must look like https://"),
         ("https://api.example.com/v1/", "https://x:99999/", "line 5: workers[0].base_url: "),
+        ("https://api.example.com/v1/", "https://a\\b/v1", "line 5: workers[0].base_url: must look like"),
+        (
+            "https://api.example.com/v1/",
+            "https://a\u200b.com/v1",
+            "line 5: workers[0].base_url: must look like",
+        ),
+        ("https://api.example.com/v1/", "https://xn--/v1", "line 5: workers[0].base_url: must look like"),
+        ("https://api.example.com/v1/", "'https://x/v1 beta'", "line 5: workers[0].base_url: must look like"),
+        ("env: EXAMPLE_KEY", 'file: "a\\0b"', "line 6: workers[0].key.file: "),
         ("env: EXAMPLE_KEY", "value: sk-live-123", "line 6: workers[0].key.value: there is no such field"),
         ("env: EXAMPLE_KEY", "env: A, file: b", "line 6: workers[0].key: give either env"),
         ("{env: EXAMPLE_KEY}", "{}", "line 6: workers[0].key: give either env"),
@@ -145,3 +155,16 @@ def test_every_mistake_is_named_by_its_line(tmp_path: Path, old: str, new: str, 
 def test_two_workers_with_one_id_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PodiumError, match=r"line 16: workers\[1\]\.id: there are two workers 'a'"):
         _load(tmp_path, _full("a", "a"))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://my_model:8000/v1", "https://xn--bcher-kva.example", "http://[::1]:1/v1"]
+)
+def test_every_address_that_loads_can_be_called(tmp_path: Path, url: str) -> None:
+    [entry] = _load(tmp_path, MINIMAL.replace("http://127.0.0.1:1/v1", url)).entries
+    assert URL(f"{entry.base_url}/chat/completions").raw_host
+
+
+def test_no_more_workers_than_a_record_has_verdicts_for(tmp_path: Path) -> None:
+    with pytest.raises(PodiumError, match="at most 400"):
+        _load(tmp_path, _full(*(f"w{number}" for number in range(401))))

@@ -158,6 +158,7 @@ def test_a_new_key_is_a_long_random_token_and_its_hash() -> None:
         ("tenants:\n - id: a\n   budget_usd_per_month: -1", "must be a decimal number"),
         ("tenants:\n - id: a\n   budget_usd_per_month: 0.0000001", "may have at most six decimals"),
         ("tenants:\n - id: a\n   budget_usd_per_month: 1e3", "must be a decimal number"),
+        ("tenants:\n - id: a\n   budget_usd_per_month: " + "9" * 1_100_000, "must be a decimal number"),
         ("tenants:\n - id: a\n   workers:\n     only: []", "line 4: tenants[0].workers.only: an empty list"),
         ("tenants:\n - id: a\n   caps: {max_steps: 6}", "line 3: tenants[0].caps.max_steps: "),
         ("tenants:\n - id: a\n   caps: {max_calls: 0}", "line 3: tenants[0].caps.max_calls: "),

@@ -6,6 +6,7 @@ import pytest
 
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.gate import GateRow, GateTable
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunKind, RunOutcome
 from podium_core.domain.usage import Usage
@@ -207,3 +208,58 @@ async def test_a_query_asks_for_no_prompt_by_default() -> None:
     [query] = planner.queries
     assert isinstance(query, PlanQuery)
     assert not query.explain
+
+
+# --- the gate ----------------------------------------------------------------------------------------
+
+
+TWO_STEPS = plan_of(("b", "first", ()), ("c", "second", (0,)))
+
+
+def gate(difference_low_ppm: int) -> GateTable:
+    return GateTable((GateRow("podium", 2, difference_low_ppm, 400, "2026-11-30"),), "digest")
+
+
+@pytest.mark.parametrize(
+    ("table", "kept"), [(gate(1), True), (gate(0), False), (gate(-5), False), (GateTable(), False)]
+)
+@pytest.mark.parametrize("opens_first", [True, False])
+async def test_the_gate_lets_only_plans_through_that_are_expected_to_win(
+    table: GateTable,
+    kept: bool,
+    opens_first: bool,
+) -> None:
+    bench = Bench(FakePlanner(TWO_STEPS, opens_first=opens_first))
+    finished = await bench.finish(request(gate=table))
+    assert finished.outcome is RunOutcome.ANSWERED
+    [reply] = bench.plans
+    assert [call.worker_id for call in bench.workers.calls] == (["b", "c"] if kept else ["a"])
+    assert reply.fallback_reason == ("" if kept else "GATE_ONE_WORKER")
+    assert reply.plan.source is (PlanSource.RULES if kept else PlanSource.FALLBACK)
+    assert reply.raw_text == "scripted"
+    assert bench.recorder.only.plans == [reply]
+    [(kind, facts)] = bench.recorder.only.notes
+    assert kind == "gate"
+    assert facts["decision"] == ("plan" if kept else "one_worker")
+    assert facts["step_count"] == "2"
+    assert facts.get("difference_low_ppm") == (str(table.rows[0].difference_low_ppm) if table.rows else None)
+
+
+async def test_one_step_needs_no_gate_and_no_gate_decides_nothing() -> None:
+    one = Bench(FakePlanner())
+    await one.finish(request(gate=GateTable()))
+    assert one.recorder.only.notes == []
+    off = Bench(FakePlanner(TWO_STEPS))
+    await off.finish()
+    assert off.recorder.only.notes == []
+    assert len(off.workers.calls) == 2
+
+
+async def test_a_later_round_without_a_plan_says_why() -> None:
+    planner = FakePlanner(plan_of(("a", "", ())), PodiumError(Code.DEADLINE, "late", reason="PLAN_DEADLINE"))
+    bench = Bench(planner)
+    finished = await bench.finish(request(caps=Caps(max_rounds=3)))
+    assert finished.outcome is RunOutcome.ANSWERED
+    assert finished.rounds[1].effect == "unplanned"
+    [(_, facts)] = bench.recorder.only.notes
+    assert facts["round.1"] == "unplanned PLAN_DEADLINE"

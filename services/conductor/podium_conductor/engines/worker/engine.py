@@ -1,6 +1,7 @@
 """Plans by asking a worker: prompt, read, and when the text breaks a rule, say which and ask again."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -24,6 +25,9 @@ _MARGIN_S = 0.15
 """What is left of the caller's time for the answer to reach it."""
 _SHARE = 2
 """Planning may use one part in so many of what a run has left: the rest is for performing the plan."""
+_PAUSE_S = 0.25
+_PASSING = frozenset({Code.PROVIDER_FAILED, Code.RATE_LIMITED})
+"""Trouble of the worker that may be over in a moment."""
 _CHARS_SHOWN = 4_000
 _TRY_AGAIN = (
     "This is no plan that can be carried out: {rule}. Write the three lists again, with that put right, "
@@ -61,7 +65,16 @@ class _Asking:
 class WorkerEngine:
     """Prompts a worker as Conductor. Every call is an attempt: permitted, recorded, paid by the run."""
 
-    def __init__(self, calls: PlanCalls, clock: Clock, ids: IdFactory, options: WorkerEngineOptions) -> None:
+    def __init__(
+        self,
+        calls: PlanCalls,
+        clock: Clock,
+        ids: IdFactory,
+        options: WorkerEngineOptions,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._sleep = sleep
         self._calls = calls
         self._clock = clock
         self._ids = ids
@@ -79,7 +92,7 @@ class WorkerEngine:
             )
         asking = self._asking(query, deadline_ns)
         last: PodiumError | None = None
-        for _ in range(self._options.max_generations):
+        for tries_left in reversed(range(self._options.max_generations)):
             try:
                 text = await self._generate(asking)
                 steps = self._parsed(asking, text)
@@ -91,7 +104,11 @@ class WorkerEngine:
                 ]
             except PodiumError as error:
                 # A failed retry must not hide which rule the plan broke.
-                raise _failed(last or error, asking) from None
+                last = last or error
+                pause_s = self._pause_s(asking, error)
+                if pause_s is None or not tries_left:
+                    break
+                await self._sleep(pause_s)
             else:
                 return self._reply(asking, text, steps)
         raise _failed(last, asking)
@@ -109,6 +126,14 @@ class WorkerEngine:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+    def _pause_s(self, asking: _Asking, error: PodiumError) -> float | None:
+        """Return how long to wait before the worker is asked again; None: do not."""
+        if error.code not in _PASSING or error.metadata.get("retryable") == "false":
+            return None
+        pause_s = max(_PAUSE_S, error.retry_after_s or 0.0)
+        left_s = (asking.deadline_ns - self._clock.monotonic_ns()) / _NANOS_PER_S
+        return pause_s if pause_s < left_s else None
 
     # --- one plan --------------------------------------------------------------------------------
 
