@@ -4,17 +4,12 @@ import sys
 from contextlib import AsyncExitStack
 
 from podium.conductor.v1.conductor_service_pb2_grpc import add_ConductorServiceServicer_to_server
-from podium_conductor.engines.rules.engine import RulesEngine
-from podium_conductor.engines.worker.engine import WorkerEngine
-from podium_conductor.engines.worker.router_client import RouterPlanCalls
+from podium_conductor.assembly import start_engine, watching
 from podium_conductor.planning import Planning
-from podium_conductor.ports import Engine
 from podium_conductor.servicer import PERMISSIONS, ConductorServicer
 from podium_conductor.settings import ConductorSettings
 from podium_conductor.telemetry import PlanTelemetry
-from podium_core.domain.clock import Clock, SystemClock
-from podium_core.domain.ids import RandomIds
-from podium_core.runtime.grpc_client import open_channel
+from podium_core.domain.clock import SystemClock
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.logs import configure_logging
 from podium_core.runtime.service import run_service, until_stopped
@@ -28,7 +23,7 @@ async def serve(settings: ConductorSettings) -> None:
     async with AsyncExitStack() as stack:
         telemetry = configure_telemetry("conductor", settings)
         stack.callback(telemetry.shutdown)
-        engine = await _engine(settings, stack, clock)
+        engine = await start_engine(settings, stack, clock, telemetry.meter)
         stack.push_async_callback(engine.close)
         planning = Planning(
             engine,
@@ -40,15 +35,9 @@ async def serve(settings: ConductorSettings) -> None:
         servicer = ConductorServicer(planning, settings.max_plan_s)
         add_ConductorServiceServicer_to_server(servicer, server.server)
         await server.start()
-        await until_stopped()
+        async with watching(engine, settings, server.set_serving):
+            await until_stopped()
         await server.stop(settings.drain_s)
-
-
-async def _engine(settings: ConductorSettings, stack: AsyncExitStack, clock: Clock) -> Engine:
-    if settings.engine == "rules":
-        return RulesEngine()
-    router = await stack.enter_async_context(open_channel(settings.router_address, "router", settings.tls))
-    return WorkerEngine(RouterPlanCalls(router), clock, RandomIds(clock), settings.worker_engine)
 
 
 def main() -> None:

@@ -19,12 +19,13 @@ def plan_grammar(
     max_steps: int,
     *,
     round_index: int = 0,
-    max_subtask_chars: int = 400,
+    max_subtask_chars: int | None = 400,
     free_reasoning_chars: int = 0,
 ) -> str:
     """Return the grammar for plans over `worker_count` listed workers and 1 to `max_steps` steps.
 
-    `max_subtask_chars` of 0 allows only empty subtasks (the question passes through), as `podium-fast` needs.
+    `max_subtask_chars` of 0 allows only empty subtasks (the question passes through), as `podium-fast` needs;
+    None sets no limit, which xgrammar serves hundreds of times faster than a limit of hundreds.
     `free_reasoning_chars` of 0 starts with the lists at once. After the first round three empty lists are
     allowed too. Raises ValueError when no plan could exist.
     """
@@ -37,7 +38,9 @@ def plan_grammar(
         rules += [f'reasoning ::= thought{{0,{free_reasoning_chars}}} "\\n"', _REASONING_CHAR]
     rules += [_plan(count) for count in counts]
     rules.append("worker ::= " + " | ".join(f'"{ordinal}"' for ordinal in range(worker_count)))
-    if max_subtask_chars:
+    if max_subtask_chars is None:
+        rules += ['subtask ::= "\\"" char* "\\""', _CHAR]
+    elif max_subtask_chars:
         rules += [f'subtask ::= "\\"" char{{0,{max_subtask_chars}}} "\\""', _CHAR]
     else:
         rules.append('subtask ::= "\\"\\""')
