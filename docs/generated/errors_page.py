@@ -22,8 +22,20 @@ _PLACES = (
     ("audit", "services/audit"),
 )
 _SKIPPED = ("settings.py", "/wire/", "domain/errors.py", "grpc_errors.py")
-_NO_REASONS = frozenset({"DRY_RUN"})
-_CODE_OF_FILE = {"plan_format.py": "PLAN_INVALID"}
+_NO_REASONS = frozenset(
+    {
+        "DRY_RUN",
+        "DO_NOT_TRACK",
+        "HF_HUB_OFFLINE",
+        "TORCHDYNAMO_DISABLE",
+        "TRANSFORMERS_OFFLINE",
+        "VLLM_CONFIGURE_LOGGING",
+        "VLLM_CPU_KVCACHE_SPACE",
+        "VLLM_LOGGING_LEVEL",
+        "VLLM_NO_USAGE_STATS",
+    }
+)
+_CODE_OF_FILE = {"plan_format.py": "PLAN_INVALID", "vllm/checkpoint.py": "INVALID_REQUEST"}
 _CODE_OF_CALL = {"invalid": "INVALID_REQUEST", "refuse": "INVALID_REQUEST", "_denied": "POLICY_DENIED"}
 _HEAD = """\
 # Errors
@@ -76,8 +88,12 @@ def _reasons(root: Path) -> dict[str, dict[str, set[str]]]:
                 continue
             for reason, code in _reasons_in(ast.parse(path.read_text(encoding="utf-8"))):
                 found[reason]["places"].add(place)
-                found[reason]["codes"] |= {code or _CODE_OF_FILE.get(path.name, "")} - {""}
+                found[reason]["codes"] |= {code or _code_of_file(path)} - {""}
     return found
+
+
+def _code_of_file(path: Path) -> str:
+    return next((code for end, code in _CODE_OF_FILE.items() if path.as_posix().endswith(f"/{end}")), "")
 
 
 def _reasons_in(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -6,8 +6,9 @@ from typing import TextIO, cast
 
 from rich.console import Console
 
-from podium_cli import ask, down, keys, runs, show, status, up, verify
+from podium_cli import ask, down, keys, plan, runs, show, status, up, verify
 from podium_cli.arguments import build_parser
+from podium_cli.calibrate import command as calibrate
 from podium_cli.failures import CliError
 from podium_cli.home import open_home
 from podium_cli.settings import CliSettings
@@ -18,8 +19,10 @@ _PIPE_WIDTH = 1_000
 """Wide enough that nothing is cut or broken on its way into a file or another program."""
 _COMMANDS: Mapping[str, Callable[..., int]] = {
     "ask": ask.run,
+    "calibrate": calibrate.run,
     "down": down.run,
     "keys": keys.run,
+    "plan": plan.run,
     "runs": runs.run,
     "show": show.run,
     "status": status.run,

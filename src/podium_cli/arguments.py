@@ -3,11 +3,15 @@
 import argparse
 from pathlib import Path
 
+from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
+from podium_core.grading.catalogue import DEFAULT_SEED
 from podium_verifier.__main__ import EXIT_CODES
 
 _START = """examples:
   podium up                        start everything, answer a first question
   podium ask "What is 17 * 23?"    ask; the plan and its steps show live
+  podium plan "..."                only plan: prompt, text, probabilities
   podium runs                      what was asked lately
   podium show RUN                  who was allowed, who did what, what it cost
   podium verify RUN                prove a run's record complete and untouched
@@ -36,6 +40,14 @@ _ASK = """examples:
   podium ask --answer-only - < question.txt       question from a file, and only
                                                   the answer printed
 """
+_PLAN = """examples:
+  podium plan "Add 17 and 25, then write the sum as a Roman numeral"
+  podium plan --model podium-fast "2^64"            one worker, chosen by probability
+  podium plan --no-prompt --seed 7 "..."            the same plan again, without the prompt
+  podium plan --raw "..." > plan.txt                only what the Conductor wrote
+
+No step is performed. An engine that makes calls of its own is recorded as a run; the others cost nothing.
+"""
 _SHOW = """examples:
   podium show RUN              the run with this id (podium runs lists them)
   podium show last             the newest run
@@ -58,6 +70,18 @@ _HOME = "directory of the local Podium, default $PODIUM_HOME or ~/.podium"
 _API_KEY = "API key for it, default $PODIUM_API_KEY or the home's own"
 
 
+_CALIBRATE = """examples:
+  podium calibrate --dry-run           what would be asked, and its most cost
+  podium calibrate --max-usd 5         measure every worker, write its card
+  podium calibrate --worker gpt -n 30  this worker, 30 items per skill
+  podium calibrate --skill fractions   this skill; others on the card stay
+
+It asks generated questions with known answers, each a recorded run. Stopped or
+killed, the same command goes on where it was and pays for nothing twice. The
+speed goes on the card too, prices never do.
+"""
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
@@ -75,6 +99,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add(commands, "down", "stop Podium on this machine", "")
     _add(commands, "status", "show which services run", "")
     _add_ask(commands)
+    _add_plan(commands)
+    _add_calibrate(commands)
     _add_reading(commands)
     keys = _add(commands, "keys", "make API keys", _KEYS)
     key_commands = keys.add_subparsers(dest="keys_command", metavar="COMMAND", required=True)
@@ -106,6 +132,52 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "--url", default="", help="ask the gateway at this address, default $PODIUM_URL or the home's"
     )
     ask.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
+
+
+def _add_plan(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    plan = _add(commands, "plan", "show how a question would be planned, and why", _PLAN)
+    plan.add_argument("question", nargs="+", help="the question, or - to read it from standard input")
+    plan.add_argument("--model", default=TIER, choices=[TIER, FAST_TIER, MAX_TIER], help="default podium")
+    plan.add_argument(
+        "--only", action="append", metavar="WORKER", help="let only this worker take part; repeat"
+    )
+    plan.add_argument("--exclude", action="append", metavar="WORKER", help="leave this worker out; repeat")
+    plan.add_argument("--max-steps", type=int, choices=range(1, MAX_STEPS + 1), help="most steps")
+    plan.add_argument("--seed", type=int, metavar="N", help="seed of shuffling and sampling, default random")
+    plan.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds, default 60")
+    plan.add_argument("--no-prompt", action="store_true", help="do not show the prompt")
+    plan.add_argument("--raw", action="store_true", help="print only what the Conductor wrote")
+
+
+def _add_calibrate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    calibrate = _add(commands, "calibrate", "measure workers and write their cards", _CALIBRATE)
+    calibrate.add_argument("--worker", action="append", metavar="WORKER", help="only this worker; repeat")
+    calibrate.add_argument("--skill", action="append", metavar="SKILL", help="only this skill; repeat")
+    calibrate.add_argument("-n", dest="count", type=int, default=20, help="items per skill, default 20")
+    calibrate.add_argument("--max-usd", default="1.00", metavar="USD", help="most it may cost, default 1.00")
+    calibrate.add_argument("--concurrency", type=_positive, default=8, metavar="N", help="calls at once")
+    calibrate.add_argument(
+        "--max-output-tokens", type=_positive, default=1024, metavar="N", help="longest answer, default 1024"
+    )
+    calibrate.add_argument("--seed", type=int, default=DEFAULT_SEED, help="which items; keep it to compare")
+    calibrate.add_argument("--unpriced", action="store_true", help="also workers whose cost is not known")
+    calibrate.add_argument("--dry-run", action="store_true", help="show items and cost, ask nothing")
+    calibrate.add_argument("--no-write", action="store_true", help="measure and show, write no card")
+    calibrate.add_argument("--again", action="store_true", help="repeat calls that were cut short")
+    calibrate.add_argument("--log", type=Path, metavar="FILE", help="the log, default in the home")
+    calibrate.add_argument("--pool", type=Path, metavar="FILE", help="the pool file, default the home's")
+    calibrate.add_argument("--tenants", type=Path, metavar="FILE", help="tenants.yaml, default the home's")
+    calibrate.add_argument("--tenant", default="", metavar="ID", help="who pays, if there are several")
+    calibrate.add_argument("--router", default="", metavar="HOST:PORT", help="router of another installation")
+    calibrate.add_argument("--audit", default="", metavar="HOST:PORT", help="its audit service (gRPC)")
+    calibrate.add_argument("--tls", type=Path, metavar="DIR", help="ca.pem and cli/{cert,key}.pem for them")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
 
 
 def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -83,6 +83,8 @@ class RunView:
         return Group(*parts)
 
     def _take_plan(self, plan: Mapping[str, Any]) -> None:
+        if self._plan and not plan.get("steps"):
+            return  # three empty lists: the answer stands, and so does the plan that led to it
         self._plan = plan
         self._steps = [_StepState(step, str(step.get("worker", "?"))) for step in plan.get("steps") or ()]
 
@@ -107,7 +109,9 @@ class RunView:
         tree = Tree(head, guide_style="dim")
         count = counted(len(self._steps), "step")
         source = str(self._plan.get("source", "unknown"))
-        plan = tree.add(Text.assemble(("plan ", "bold"), f"{count}, source: ", (source, "cyan")))
+        reason = self._plan.get("fallback_reason")
+        why = f", because {reason}" if reason else ""
+        plan = tree.add(Text.assemble(("plan ", "bold"), f"{count}, source: ", (source, "cyan"), plain(why)))
         for index, step in enumerate(self._steps):
             branch = plan.add(self._step_line(index, step, is_live=is_live))
             subtask = str(step.plan.get("subtask") or "the question itself").replace("\n", " ")
@@ -137,16 +141,29 @@ class RunView:
         rows = Table.grid(padding=(0, 2))
         billed = (finished.get("usage") or {}).get("billed") or {}
         attempts = sum(len(step.get("attempts") or ()) for step in finished.get("steps") or ())
+        attempts += len(finished.get("planning") or ())
         rows.add_row(
             Text("cost", style="bold"),
             f"{usd(finished.get('cost_usd_micros', 0))}, {billed.get('total_tokens', 0)} tokens, "
             f"{counted(attempts, 'provider call')}, "
             f"{finished.get('duration_ms', 0) / 1000:.2f} s",
         )
+        if rounds := finished.get("rounds"):
+            rows.add_row(
+                Text("rounds", style="bold"), ", ".join(_round_words(result) for result in rounds[1:])
+            )
         rows.add_row(Text("receipt", style="bold"), receipt_words(finished.get("receipt")))
         if any(step.worker in self.demo_workers for step in self._steps):
             rows.add_row(Text("demo", style="bold yellow"), Text(DEMO_NOTE, style="dim"))
         return rows
+
+
+def _round_words(result: Mapping[str, Any]) -> str:
+    if result.get("failure"):
+        return f"no plan ({plain(str(result['failure']))})"
+    if result.get("accepted"):
+        return "answer accepted"
+    return "answer changed" if result.get("changed") else "answer kept"
 
 
 def _state_words(step: _StepState) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from podium_cli.home import HOST, Home
 from podium_cli.local_ca import service_files
-from podium_cli.settings import service_environment
+from podium_cli.settings import service_environment, variables_of
 from podium_core.config.pool import load_pool
 from podium_core.domain.errors import PodiumError
 
@@ -64,11 +64,16 @@ def _router(home: Home, ports: Ports) -> dict[str, str]:
         "LISTEN": _at(ports, "router"),
         "AUDIT_ADDRESS": _at(ports, "audit"),
         "POOL_FILE": str(home.pool_file),
+        "ALLOW_CLI": "true",  # whoever owns this home holds the command's certificate: `podium calibrate`
     }
 
 
 def _conductor(home: Home, ports: Ports) -> dict[str, str]:
-    return {**_tls(home, "conductor", ports), "LISTEN": _at(ports, "conductor")}
+    return {
+        **_tls(home, "conductor", ports),
+        "LISTEN": _at(ports, "conductor"),
+        "ROUTER_ADDRESS": _at(ports, "router"),
+    }
 
 
 def _gateway(home: Home, ports: Ports) -> dict[str, str]:
@@ -118,7 +123,14 @@ SERVICES = (
         secrets=_provider_keys,
     ),
     Service(
-        "conductor", "podium_conductor", ("conductor", "conductor-metrics"), "conductor", None, _conductor
+        "conductor",
+        "podium_conductor",
+        ("conductor", "conductor-metrics"),
+        "conductor",
+        None,
+        _conductor,
+        # Which engine plans is chosen from outside: PODIUM_CONDUCTOR_ENGINE=worker podium up
+        secrets=lambda _: variables_of("PODIUM_CONDUCTOR_"),
     ),
     Service("gateway", "podium_gateway", ("gateway", "gateway-metrics"), "gateway", "/readyz", _gateway),
 )

@@ -50,6 +50,11 @@ def service_environment(own: Mapping[str, str], secrets: Iterable[str] = ()) -> 
     return {**inherited, **own}
 
 
+def variables_of(prefix: str) -> list[str]:
+    """Return the names of the variables that start with `prefix`."""
+    return [name for name in os.environ if name.startswith(prefix)]  # noqa: TID251 - settings
+
+
 def variables_set(names: Iterable[str]) -> list[str]:
     """Return those of `names` that the environment sets to something."""
     return [name for name in names if os.environ.get(name)]  # noqa: TID251 - settings

@@ -124,7 +124,7 @@ async def test_models_are_listed_and_described() -> None:
     async with _client() as (client, _):
         listed = [model.id async for model in client.models.list()]
         one = await client.models.retrieve("worker/alpha")
-    assert listed == ["podium", "worker/alpha", "worker/beta"]
+    assert listed == ["podium", "podium-fast", "podium-max", "worker/alpha", "worker/beta"]
     assert (one.id, one.object) == ("worker/alpha", "model")
 
 

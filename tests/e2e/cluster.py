@@ -43,6 +43,8 @@ class Cluster:
     home: Path
     extra: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     budget_usd_per_month: str = "1000.00"
+    more_workers: str = ""
+    """Further entries of pool.yaml."""
     ports: dict[str, int] = field(default_factory=dict)
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
     api_key: str = ""
@@ -89,7 +91,9 @@ class Cluster:
         }
         (self.home / "tenants.yaml").write_text(json.dumps(tenants))
         template = resources.files("podium_demo").joinpath("pool.demo.yaml").read_text()
-        (self.home / "pool.yaml").write_text(template.replace("{base_url}", f"{self.demo_url}/v1"))
+        (self.home / "pool.yaml").write_text(
+            template.replace("{base_url}", f"{self.demo_url}/v1") + self.more_workers
+        )
 
     def start(self, *services: str) -> None:
         """Start the named services, or all of them."""
@@ -178,7 +182,7 @@ class Cluster:
                 "KEYS_DIR": str(self.home / "audit-keys"),
             },
             "router": {**own, "AUDIT_ADDRESS": address["audit"], "POOL_FILE": str(self.home / "pool.yaml")},
-            "conductor": own,
+            "conductor": {**own, "ROUTER_ADDRESS": address["router"]},
             "gateway": {**own, **tenants, **peers},
         }[service]
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PODIUM_", "OTEL_"))}

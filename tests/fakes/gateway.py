@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aiohttp import web
@@ -10,6 +10,7 @@ from aiohttp import web
 from podium_core.config.tenants import AUDITOR, CLIENT, Key, Tenant, Tenants, new_key
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import PodiumError
+from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import RandomIds
 from podium_core.domain.pool import Pool
 from podium_core.orchestration.ports import PlannerPort, RecorderPort, WorkerPort
@@ -34,18 +35,7 @@ def tenants(tenant: Tenant | None = None) -> Tenants:
         Key("key-1", _DIGEST, frozenset({CLIENT})),
         Key("key-2", _AUDITOR_DIGEST, frozenset({AUDITOR})),
     )
-    return Tenants(
-        (
-            Tenant(
-                made.tenant_id,
-                made.caps,
-                made.budget_usd_micros,
-                made.only_workers,
-                made.excluded_workers,
-                keys,
-            ),
-        )
-    )
+    return Tenants((replace(made, keys=keys),))
 
 
 def gateway_settings(**changes: object) -> GatewaySettings:
@@ -127,6 +117,7 @@ async def running_edge(
     workers_of: Pool | None = None,
     tenant: Tenant | None = None,
     telemetry: Telemetry | None = None,
+    gate: GateTable | None = None,
     **settings: object,
 ) -> AsyncGenerator[EdgeServer, None]:
     """Serve an edge on a free loopback port."""
@@ -141,6 +132,7 @@ async def running_edge(
         leases=leases,
         readiness=readiness,
         tenants=lambda: known,
+        gate=lambda: gate or GateTable(),
     )
     clock = SystemClock()
     edge = build_edge(

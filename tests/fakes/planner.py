@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from podium_core.domain.errors import PodiumError
+from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.usage import Usage
-from podium_core.orchestration.ports import PlannerPort, PlanQuery, PlanReply
+from podium_core.orchestration.ports import RUN_NOT_OPEN, PlannerPort, PlanQuery, PlanReply
 
 PlannerTurn = Plan | PlanReply | PodiumError | Callable[[PlanQuery], Plan]
 
@@ -26,16 +26,30 @@ class FakePlanner(PlannerPort):
     """Answers each query with the next turn; the last turn repeats."""
 
     def __init__(
-        self, *turns: PlannerTurn, usage: Usage | None = None, gate: asyncio.Event | None = None
+        self,
+        *turns: PlannerTurn,
+        usage: Usage | None = None,
+        gate: asyncio.Event | None = None,
+        opens_first: bool = False,
+        needs_open_run: bool = False,
     ) -> None:
+        self._opens_first = opens_first
+        self._needs_open_run = needs_open_run
         self.queries: list[PlanQuery] = []
         self.cancelled = 0
         self._turns: Sequence[PlannerTurn] = turns or (first_worker_plan,)
         self._usage = usage or Usage()
         self._gate = gate
 
+    @property
+    def opens_first(self) -> bool:
+        """What the test said."""
+        return self._opens_first
+
     async def plan(self, query: PlanQuery) -> PlanReply:
         """Return the scripted plan, or raise the scripted error."""
+        if self._needs_open_run and not query.run_is_open:
+            raise PodiumError(Code.CONFLICT, "open the run first", reason=RUN_NOT_OPEN)
         self.queries.append(query)
         if self._gate is not None:
             try:

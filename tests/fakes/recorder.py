@@ -1,6 +1,7 @@
 """The recorder port in memory, as strict as audit: one opening, one seal, nothing after it."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from podium_core.domain.errors import Code, PodiumError
@@ -15,6 +16,7 @@ class RecordedRun:
     plans: list[PlanReply] = field(default_factory=list)
     sealed: SealedRun | None = None
     leaves: list[int] = field(default_factory=list)
+    notes: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     @property
     def is_closed(self) -> bool:
@@ -58,6 +60,12 @@ class FakeRecorder(RecorderPort):
         """Record a plan of an open run."""
         run = self._open(run_id)
         run.plans.append(reply)
+        self._add_leaves(run, 1)
+
+    async def note(self, run_id: str, event_id: str, kind: str, facts: Mapping[str, str]) -> None:
+        """Record facts about an open run."""
+        run = self._open(run_id)
+        run.notes.append((kind, dict(facts)))
         self._add_leaves(run, 1)
 
     async def seal(self, sealed: SealedRun) -> Receipt:

@@ -90,7 +90,11 @@ async def test_a_plan_travels_whole(tls_dir: Path) -> None:
     ]
     assert reply.plan.source is PlanSource.RULES
     assert reply.raw_text.startswith("By rules, not by a model.")
-    assert (described.engine, described.max_steps, list(described.tiers)) == ("rules", 5, ["podium"])
+    assert (described.engine, described.max_steps, list(described.tiers)) == (
+        "rules",
+        5,
+        ["podium", "podium-max", "podium-fast"],
+    )
     assert described.model_digest == reply.model_digest != ""
 
 

@@ -96,6 +96,29 @@ def test_only_a_recorded_refusal_is_said_to_be_on_record(
     assert "refused" in said(home, capsys, "show", run_id)
 
 
+def test_a_plan_is_shown_with_its_prompt_and_reasons(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "Multiply 17 by 23 and reverse the digits."
+    shown = said(home, capsys, "plan", "--seed", "7", asked)
+    for words in (
+        "You lead a team of language models",
+        f"user: {asked}",
+        "Model id 0: ",
+        "By rules, not by a model.",
+        "demo-arithmetic",
+        "the engine rules has no probabilities",
+        "seed",
+    ):
+        assert words in shown, shown
+    again = said(home, capsys, "plan", "--seed", "7", "--raw", asked)
+    assert again == said(home, capsys, "plan", "--seed", "7", "--raw", asked)
+    assert "model_id = [" in again
+    fast = said(home, capsys, "plan", "--no-prompt", "--model", "podium-fast", asked)
+    assert "ENGINE_WITHOUT_PROBABILITIES" in fast
+    assert "(the question itself)" in fast
+    assert main(["plan", "--home", str(home.directory), "--only", "nobody", "x"]) == 1
+    assert "nobody" in capsys.readouterr().err
+
+
 def test_a_run_is_exported_and_proven_with_the_pinned_key(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,6 +50,21 @@ async def test_a_whole_answer(tls_dir: Path, tmp_path: Path) -> None:
         }
 
 
+async def test_answers_teach_speed_and_length_and_nothing_else(tls_dir: Path, tmp_path: Path) -> None:
+    async with router_rig(tls_dir, tmp_path) as rig:
+        (before,) = (await rig.stub().ListWorkers(pb.ListWorkersRequest())).workers
+        assert not before.HasField("live")
+        latency_us = (await rig.complete()).done.latency_us
+        rig.upstream.default = Reply(status=500)
+        with pytest.raises(PodiumError):
+            await rig.complete()
+        (after,) = (await rig.stub().ListWorkers(pb.ListWorkersRequest())).workers
+        assert (after.live.answer_count, after.live.output_tokens_per_answer) == (1, 5)
+        assert after.live.output_tokens_per_second == pytest.approx(5e6 / latency_us, abs=1)
+        after.ClearField("live")
+        assert after == before
+
+
 async def test_the_request_is_what_the_log_holds(tls_dir: Path, tmp_path: Path) -> None:
     worker = {"region": "eu", "limits": {"max_output_tokens": 50}}
     async with router_rig(tls_dir, tmp_path, worker=worker) as rig:

@@ -4,7 +4,7 @@ import sys
 from contextlib import AsyncExitStack
 
 from podium.conductor.v1.conductor_service_pb2_grpc import add_ConductorServiceServicer_to_server
-from podium_conductor.engines.rules.engine import RulesEngine
+from podium_conductor.assembly import start_engine, watching
 from podium_conductor.planning import Planning
 from podium_conductor.servicer import PERMISSIONS, ConductorServicer
 from podium_conductor.settings import ConductorSettings
@@ -23,7 +23,7 @@ async def serve(settings: ConductorSettings) -> None:
     async with AsyncExitStack() as stack:
         telemetry = configure_telemetry("conductor", settings)
         stack.callback(telemetry.shutdown)
-        engine = RulesEngine()
+        engine = await start_engine(settings, stack, clock, telemetry.meter)
         stack.push_async_callback(engine.close)
         planning = Planning(
             engine,
@@ -35,7 +35,8 @@ async def serve(settings: ConductorSettings) -> None:
         servicer = ConductorServicer(planning, settings.max_plan_s)
         add_ConductorServiceServicer_to_server(servicer, server.server)
         await server.start()
-        await until_stopped()
+        async with watching(engine, settings, server.set_serving):
+            await until_stopped()
         await server.stop(settings.drain_s)
 
 

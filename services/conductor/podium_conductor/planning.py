@@ -3,10 +3,12 @@
 import asyncio
 from dataclasses import dataclass, replace
 
+from podium_conductor.fast import fast_plan
 from podium_conductor.ports import Engine, EngineDescription
 from podium_conductor.telemetry import PlanTelemetry
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError, invalid
+from podium_core.domain.plan_prompt import FAST_TIER
 from podium_core.orchestration.ports import PlanQuery, PlanReply
 
 _NANOS_PER_S = 1_000_000_000
@@ -70,6 +72,8 @@ class Planning:
             async with asyncio.timeout(timeout_s):
                 await self._enter()
                 try:
+                    if query.tier == FAST_TIER and query.round == 0:
+                        return await fast_plan(self._engine, query, deadline_ns)
                     return await self._engine.plan(query, deadline_ns)
                 finally:
                     self._places.release()

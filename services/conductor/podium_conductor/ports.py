@@ -1,4 +1,4 @@
-"""What the service needs from an engine, be it rules, an embedded model or a vLLM server."""
+"""What the service needs from an engine, be it rules, a worker, an embedded model or vLLM."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,14 +9,20 @@ from podium_core.orchestration.ports import PlanQuery, PlanReply
 
 @dataclass(frozen=True, slots=True)
 class EngineDescription:
-    """What is loaded, down to digests (SHA-256, hex); empty where an engine has no such part."""
+    """What is loaded, down to digests (SHA-256, hex); empty where an engine has no such part.
+
+    `has_probabilities` says that replies carry the chance of every eligible worker at each choice, which
+    `podium-fast` needs. `makes_attempts` says that runs must be open before they are planned.
+    """
 
     engine: str
     source: PlanSource
     model_digest: str
     tokenizer_digest: str = ""
     template_digest: str = ""
-    tiers: tuple[str, ...] = ("podium",)
+    tiers: tuple[str, ...] = ("podium", "podium-max")
+    has_probabilities: bool = False
+    makes_attempts: bool = False
 
 
 class Engine(Protocol):
@@ -25,6 +31,7 @@ class Engine(Protocol):
     async def plan(self, query: PlanQuery, deadline_ns: int) -> PlanReply:
         """Return a plan within the query's caps, with the text it was parsed from and its evidence.
 
+        With `query.explain` the reply holds the prompt too.
         `deadline_ns` is a reading of the monotonic clock; the caller cancels the call when it passes, so it
         serves only to set time limits on other machines. Raises PodiumError: PLAN_INVALID, whose reason names
         the broken rule, when no valid plan came after the engine's own retries; UNAVAILABLE when it has no

@@ -7,7 +7,10 @@ import grpc
 from podium.conductor.v1 import conductor_service_pb2 as pb
 from podium.conductor.v1 import conductor_service_pb2_grpc
 from podium_conductor.planning import Planning
+from podium_core.domain.plan_prompt import FAST_TIER
+from podium_core.orchestration.ports import PlanFailedError
 from podium_core.wire.plan import PLAN_SOURCE
+from podium_core.wire.plan_attempt import attempts_to_metadata
 from podium_core.wire.plan_query import plan_query_from_proto, plan_reply_to_proto
 
 _CALLERS = frozenset({"gateway", "cli"})
@@ -35,7 +38,11 @@ class ConductorServicer(conductor_service_pb2_grpc.ConductorServiceServicer):
         """Write one plan for one round."""
         left_s = context.time_remaining()
         query = plan_query_from_proto(request, self._max_plan_s if left_s is None else left_s)
-        return plan_reply_to_proto(await self._planning.plan(query))
+        try:
+            return plan_reply_to_proto(await self._planning.plan(query))
+        except PlanFailedError as error:
+            error.metadata.update(attempts_to_metadata(error.attempts))
+            raise
 
     async def Describe(  # noqa: N802 - named by the contract
         self,
@@ -51,5 +58,7 @@ class ConductorServicer(conductor_service_pb2_grpc.ConductorServiceServicer):
             tokenizer_digest=described.tokenizer_digest,
             template_digest=described.template_digest,
             max_steps=self._planning.max_steps,
-            tiers=described.tiers,
+            tiers=(*described.tiers, FAST_TIER) if FAST_TIER not in described.tiers else described.tiers,
+            has_probabilities=described.has_probabilities,
+            makes_attempts=described.makes_attempts,
         )

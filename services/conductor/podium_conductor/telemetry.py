@@ -1,9 +1,11 @@
 """The `plan` span and the figures of planning. Numbers and names only, never the question or the plan."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from typing import Protocol
 
 from opentelemetry import metrics, trace
+from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.util.types import AttributeValue
 
@@ -13,6 +15,39 @@ from podium_core.orchestration.ports import PlanQuery, PlanReply
 from podium_core.runtime import attributes as names
 
 _NANOS_PER_S = 1_000_000_000
+
+
+class ModelLoad(Protocol):
+    """What a language model in this process is doing."""
+
+    @property
+    def running(self) -> int:
+        """Texts that are being generated."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """Texts that wait for a place."""
+        ...
+
+    @property
+    def kv_cache(self) -> float:
+        """Used share of the memory for prompts."""
+        ...
+
+
+def watch_load(meter: metrics.Meter, load: Callable[[], ModelLoad]) -> None:
+    """Offer the model's load as gauges."""
+
+    def gauge(name: str, unit: str, description: str, read: Callable[[ModelLoad], float]) -> None:
+        def observe(_: CallbackOptions) -> Iterable[Observation]:
+            return [Observation(read(load()))]
+
+        meter.create_observable_gauge(name, [observe], unit, description)
+
+    gauge(names.METRIC_MODEL_RUNNING, "{text}", "Texts being generated", lambda seen: seen.running)
+    gauge(names.METRIC_MODEL_WAITING, "{text}", "Texts that wait for a place", lambda seen: seen.waiting)
+    gauge(names.METRIC_MODEL_CACHE, "1", "Used share of the prompt memory", lambda seen: seen.kv_cache)
 
 
 class PlanWatch:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.plan import Plan
 from podium_core.domain.run import RunOutcome
 from podium_core.orchestration.events import (
     AnswerDelta,
@@ -15,7 +14,7 @@ from podium_core.orchestration.events import (
     RunFinished,
     StepResult,
 )
-from podium_core.orchestration.ports import Delta
+from podium_core.orchestration.ports import Delta, PlanReply
 from podium_gateway.codecs.openai_answer import (
     DONE,
     KEEP_ALIVE,
@@ -67,7 +66,7 @@ class RunFailedError(PodiumError):
 
 async def whole_answer(run: LiveRun, context: AnswerContext) -> web.Response:
     """Return the response once the run is sealed; raise PodiumError when it gave no answer."""
-    plans: list[Plan] = []
+    plans: list[PlanReply] = []
     while True:
         try:
             events = await run.batch()
@@ -76,7 +75,7 @@ async def whole_answer(run: LiveRun, context: AnswerContext) -> web.Response:
             raise
         for event in events:
             if isinstance(event, Planned):
-                plans.append(event.plan)
+                plans.append(event.reply)
             elif isinstance(event, RunFinished):
                 podium = context.view.finished(event, plans)
                 answer = answer_of(event, podium)
@@ -100,7 +99,7 @@ class StreamedAnswer:
             created=context.created,
             include_usage=context.include_usage,
         )
-        self._plans: list[Plan] = []
+        self._plans: list[PlanReply] = []
         self._has_role = False
         self._has_output = False
         self.is_complete = False
@@ -115,7 +114,7 @@ class StreamedAnswer:
                 self._finish(event, texts)
             else:
                 if isinstance(event, Planned):
-                    self._plans.append(event.plan)
+                    self._plans.append(event.reply)
                 if self._context.wants_events and (news := self._context.view.event(event)) is not None:
                     self._role(texts)
                     texts.append(self._encoder.event(news))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from podium_core.config.tenants import Tenants
 from podium_core.domain.clock import Clock
+from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
 from podium_core.orchestration.ports import PlannerPort, RecorderPort, WorkerPort
 from podium_core.orchestration.runner import Runner
@@ -30,6 +31,7 @@ class Backing:
     leases: LeasePort
     readiness: ReadinessPort
     tenants: Callable[[], Tenants]
+    gate: Callable[[], GateTable] = GateTable
 
 
 def build_edge(
@@ -48,6 +50,7 @@ def build_edge(
         authenticator=authenticator,
         admission=admission,
         pool=backing.pool,
+        gate=backing.gate,
         runner=runner_over(backing.workers, backing.recorder),
         dry_runs=DryRuns(runner_over, backing.recorder, limits),
         leases=backing.leases,
@@ -76,4 +79,5 @@ def _chat_limits(settings: GatewaySettings) -> ChatLimits:
         keep_alive_s=settings.keep_alive_s,
         write_stall_s=settings.write_stall_s,
         caps=settings.caps,
+        podium_max_rounds=settings.podium_max_rounds,
     )

@@ -3,6 +3,7 @@
 from typing import TypeVar
 
 from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_core.domain.run import Caps
 from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.openai_podium import Wishes
@@ -10,16 +11,21 @@ from podium_gateway.codecs.openai_podium import Wishes
 T = TypeVar("T", int, float)
 
 
-def effective_caps(wishes: Wishes, tenant: Caps, server: Caps) -> Caps:
+def effective_caps(
+    wishes: Wishes, tenant: Caps, server: Caps, tier: str = TIER, tier_rounds: int = 1
+) -> Caps:
     """Return the caps of a run; raise PodiumError (INVALID_REQUEST) when more rounds are asked than given.
 
-    Every other wish above a limit is cut to the limit, and the answer says what held.
+    `podium-fast` has one step and one round, `podium-max` up to `tier_rounds` rounds. Every other wish above
+    a limit is cut to the limit, and the answer says what held.
     """
-    max_rounds = min(tenant.max_rounds, server.max_rounds)
+    max_rounds = min(tenant.max_rounds, _tier_rounds(server, tier, tier_rounds))
     if wishes.rounds is not None and wishes.rounds > max_rounds:
         raise refuse("podium.rounds", f"may be at most {max_rounds} here, not {wishes.rounds}")
     return Caps(
-        max_steps=min(wishes.max_steps or MAX_STEPS, tenant.max_steps, server.max_steps),
+        max_steps=1
+        if tier == FAST_TIER
+        else min(wishes.max_steps or MAX_STEPS, tenant.max_steps, server.max_steps),
         max_calls=_least(wishes.max_calls, tenant.max_calls, server.max_calls),
         max_tokens=_least(wishes.max_tokens, tenant.max_tokens, server.max_tokens),
         max_cost_usd_micros=_least(
@@ -29,6 +35,12 @@ def effective_caps(wishes: Wishes, tenant: Caps, server: Caps) -> Caps:
         max_rounds=wishes.rounds or max_rounds,
         max_attempts_per_step=min(tenant.max_attempts_per_step, server.max_attempts_per_step),
     )
+
+
+def _tier_rounds(server: Caps, tier: str, tier_rounds: int) -> int:
+    if tier == FAST_TIER:
+        return 1
+    return max(server.max_rounds, tier_rounds) if tier == MAX_TIER else server.max_rounds
 
 
 def _least(*limits: T | None) -> T | None:

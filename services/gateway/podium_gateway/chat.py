@@ -1,7 +1,7 @@
 """`POST /v1/chat/completions`: the story of one request, from key to receipt."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -9,6 +9,7 @@ from aiohttp import web
 from podium_core.config.tenants import Principal
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import Caps, RunKind
@@ -21,8 +22,6 @@ from podium_gateway.auth import Authenticator, tenant_filter
 from podium_gateway.caps import effective_caps
 from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.openai_chat import (
-    TIER,
-    WORKER_PREFIX,
     ChatRequest,
     decode_chat_request,
     model_not_found,
@@ -47,6 +46,7 @@ class ChatLimits:
     keep_alive_s: float
     write_stall_s: float
     caps: Caps
+    podium_max_rounds: int = 1
 
 
 @dataclass(slots=True)
@@ -63,6 +63,7 @@ class ChatHandler:
     clock: Clock
     ids: IdFactory
     limits: ChatLimits
+    gate: Callable[[], GateTable] = GateTable
     live: set[LiveRun] = field(default_factory=set)
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
@@ -139,9 +140,11 @@ class ChatHandler:
             tenant_id=tenant.tenant_id,
             principal_id=principal.key_id,
             requested_model=chat.model,
-            tier=TIER if chat.worker_id is None else WORKER_PREFIX.rstrip("/"),
+            tier=chat.tier,
             question=chat.question,
-            caps=effective_caps(chat.wishes, tenant.caps, self.limits.caps),
+            caps=effective_caps(
+                chat.wishes, tenant.caps, self.limits.caps, chat.tier, self.limits.podium_max_rounds
+            ),
             client_filter=chat.wishes.workers,
             tenant_filter=tenant_filter(principal),
             named_worker_id=chat.worker_id,
@@ -149,6 +152,7 @@ class ChatHandler:
             parameters=chat.parameters.passed,
             max_output_tokens=chat.parameters.max_output_tokens,
             stream=chat.parameters.stream,
+            gate=self.gate() if tenant.is_gated else None,
         )
 
     def _context(

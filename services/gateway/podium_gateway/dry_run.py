@@ -4,14 +4,15 @@ The same runner does it, over a recorder that refuses the run in the record once
 run is judged, planned and checked by the very code that a real one would meet.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.pool import Pool
-from podium_core.domain.run import Question
+from podium_core.domain.run import Question, RunOutcome
 from podium_core.orchestration.eligible import token_bound
+from podium_core.orchestration.events import RunFinished
 from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.ports import (
     OpenedRun,
@@ -59,9 +60,15 @@ class DryRuns:
         runner = self._runner_over(_NoWorkers(), recorder)
         try:
             async with aclosing(runner.run(request, pool)) as events:
-                await anext(events, None)
+                first = await anext(events, None)
         except _PlannedError as planned:
             return json_text(self._body(request, pool, context, planned))
+        # A plan that took attempts is recorded in an open run, which ends as soon as it is planned.
+        if isinstance(first, RunFinished) and recorder.planned is not None:
+            made = _PlannedError(recorder.planned, first.receipt)
+            return json_text(self._body(request, pool, context, made))
+        if isinstance(first, RunFinished) and first.error is not None:
+            raise first.error
         raise PodiumError(Code.INTERNAL, "a dry run was performed")
 
     def _body(
@@ -116,6 +123,7 @@ class _PlannedError(PodiumError):
 class _PlanKeeper(RecorderPort):
     def __init__(self, recorder: RecorderPort) -> None:
         self._recorder = recorder
+        self.planned: PlanReply | None = None
 
     async def open_run(self, opened: OpenedRun) -> Receipt | None:
         if opened.plan is None:
@@ -123,11 +131,18 @@ class _PlanKeeper(RecorderPort):
         dry = replace(opened, plan=None, refusal_reason=REFUSAL_REASON)
         raise _PlannedError(opened.plan, await self._recorder.open_run(dry))
 
-    async def append_plan(self, run_id: str, event_id: str, reply: PlanReply) -> None:  # noqa: ARG002 - the port's
+    async def append_plan(self, run_id: str, event_id: str, reply: PlanReply) -> None:
+        await self._recorder.append_plan(run_id, event_id, reply)
+        self.planned = reply
+        raise _PlannedError(reply, None)
+
+    async def note(self, run_id: str, event_id: str, kind: str, facts: Mapping[str, str]) -> None:  # noqa: ARG002 - the port's
         raise _performed()
 
-    async def seal(self, sealed: SealedRun) -> Receipt:  # noqa: ARG002 - the port's
-        raise _performed()
+    async def seal(self, sealed: SealedRun) -> Receipt:
+        if self.planned is not None:
+            sealed = replace(sealed, outcome=RunOutcome.REFUSED)
+        return await self._recorder.seal(sealed)
 
 
 class _NoWorkers(WorkerPort):

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import grpc
 
+from podium_core.config.gate import load_gate
 from podium_core.config.tenants import load_tenants
 from podium_core.config.watched import Watched
 from podium_core.domain.clock import Clock
+from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.settings_base import parse_listen
@@ -59,6 +61,7 @@ async def running_gateway(
 ) -> AsyncGenerator[Gateway, None]:
     """Serve inside the block, without draining at its end; raise PodiumError when that cannot start."""
     tenants = Watched(settings.tenants_file, load_tenants)
+    gate = None if settings.gate_file is None else Watched(settings.gate_file, load_gate)
     async with AsyncExitStack() as stack:
         audit, conductor, router = [
             await _channel(stack, address, name, settings)
@@ -81,16 +84,17 @@ async def running_gateway(
         )
         services = {"audit": audit, "conductor": conductor, "router": router}
         backing = Backing(
-            planner=ConductorPlanner(conductor),
+            planner=ConductorPlanner(conductor, with_names=settings.tell_worker_names),
             workers=RouterWorkers(router, shelf, pool.refresh_soon),
             recorder=recorder,
             pool=pool,
             leases=leases,
             readiness=ServiceReadiness(services, pool, clock),
             tenants=lambda: tenants.current,
+            gate=lambda: GateTable() if gate is None else gate.current,
         )
         edge = build_edge(backing, settings, telemetry, clock, ids)
-        for background in (tenants.watch(), pool.keep(), leases.keep()):
+        for background in (tenants.watch(), pool.keep(), leases.keep(), *([gate.watch()] if gate else [])):
             task = asyncio.create_task(background)
             task.add_done_callback(_report_death)
             stack.push_async_callback(_stop, task)

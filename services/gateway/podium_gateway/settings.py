@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
+from podium_core.config.gate import load_gate
 from podium_core.config.tenants import load_tenants
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.run import Caps
@@ -24,6 +25,9 @@ class GatewaySettings(ServiceSettings):
     """host:port of the HTTP server."""
     tenants_file: Path
     """tenants.yaml: who may call. Read again when it changes."""
+    gate_file: Path | None = None
+    """gate.yaml: which plans are expected to beat one worker, for tenants with `gate: true`. Read again when
+    it changes. Without it such tenants get one worker."""
     conductor_address: str = "127.0.0.1:7051"
     """host:port of the conductor."""
     router_address: str = "127.0.0.1:7052"
@@ -53,13 +57,17 @@ class GatewaySettings(ServiceSettings):
     max_calls: Annotated[int, Field(ge=1, le=1_000)] = 32
     """Most provider calls of one run."""
     max_rounds: Annotated[int, Field(ge=1, le=8)] = 1
-    """Most rounds of one run."""
+    """Most rounds of one run of the tier podium."""
+    podium_max_rounds: Annotated[int, Field(ge=1, le=8)] = 3
+    """Most rounds of one run of the tier podium-max: after each, the Conductor may revise or accept."""
     max_attempts_per_step: Annotated[int, Field(ge=1, le=10)] = 3
     """Most attempts of one step, its fallback worker's included."""
     inner_step_output_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 4_096
     """Output limit of steps that do not answer, and of answers whose client set none."""
     plan_timeout_s: Annotated[float, Field(gt=0, le=600)] = 20.0
     """Seconds for one plan; then the fallback plan is used."""
+    tell_worker_names: bool = False
+    """Tell the Conductor providers and models, which its name masking may then show. Off: only cards."""
     step_timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 300.0
     """Seconds for one attempt."""
     run_timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 1_800.0
@@ -109,6 +117,8 @@ class GatewaySettings(ServiceSettings):
         """Read the TLS files and tenants.yaml."""
         super().check()
         load_tenants(self.tenants_file)
+        if self.gate_file is not None:
+            load_gate(self.gate_file)
 
     @field_validator("listen", "conductor_address", "router_address", "audit_address")
     @classmethod

@@ -43,6 +43,8 @@ class RunTelemetry:
             names.METRIC_INVOKE_AGENT_DURATION, "s", "Steps, attempts included"
         )
         self._cost = meter.create_counter(names.METRIC_RUN_COST, "{usd_micro}", "What runs cost")
+        self._fallbacks = meter.create_counter(names.METRIC_PLAN_FALLBACKS, "{plan}", "Plans by reason")
+        self._rounds = meter.create_counter(names.METRIC_ROUNDS, "{round}", "Rounds after the first")
         self._refusals = meter.create_counter(names.METRIC_REFUSALS, "{request}", "Requests refused")
 
     def span(self, stage: str, facts: Facts) -> AbstractContextManager[None]:
@@ -108,6 +110,11 @@ class RunTelemetry:
         for event in told:
             if isinstance(event, RunFinished):
                 self._cost.add(event.cost_usd_micros, {names.TENANT_ID: request.tenant_id})
+                for result in event.rounds[1:]:
+                    self._rounds.add(1, {names.TIER: request.tier, names.ROUND_RESULT: result.effect})
+            elif isinstance(event, Planned) and event.reply.fallback_reason:
+                reason = {names.PLAN_FALLBACK_REASON: event.reply.fallback_reason}
+                self._fallbacks.add(1, {names.TIER: request.tier, **reason})
 
     def _origin(self, tenant_id: str, headers: Mapping[str, str]) -> tuple[Context | None, list[Link]]:
         """Return the trace to continue (trusted callers only) and the one to link."""

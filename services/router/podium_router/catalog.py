@@ -14,6 +14,7 @@ from podium_router.breaker import Breaker, BreakerLimits
 from podium_router.calls import ApiKey
 from podium_router.keys import Keys
 from podium_router.lanes import Lane, LaneLimits
+from podium_router.pace import Pace
 
 _KEPT_VERSIONS = 2
 _COMPLETIONS_PATH = "/chat/completions"
@@ -23,10 +24,11 @@ MAX_COMPLETION_TOKENS_FEATURE = "max_completion_tokens"
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """What outlives versions of the pool file: running calls and recent failures of one worker."""
+    """What outlives versions of the pool file: running calls, recent failures and pace of one worker."""
 
     lane: Lane
     breaker: Breaker
+    pace: Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +107,14 @@ class Catalog:
         return key
 
     def pool(self) -> Pool:
-        """Return the newest pool with each worker's health as it is now."""
+        """Return the newest pool with each worker's health and pace as they are now."""
         newest = self._refresh()
         routes = self._versions[newest.pool.pool_digest]
-        workers = tuple(
-            replace(worker, health=self._health_of(routes[worker.worker_id]))
-            for worker in newest.pool.workers
-        )
+        workers = tuple(self._as_it_is(worker, routes[worker.worker_id]) for worker in newest.pool.workers)
         return Pool(workers, newest.pool.pool_digest, newest.pool.price_digest)
+
+    def _as_it_is(self, worker: Worker, route: Route) -> Worker:
+        return replace(worker, health=self._health_of(route), live=route.state.pace.estimate)
 
     def _health_of(self, route: Route) -> Health:
         if route.key is not None and self._keys.find(route.key) is None:
@@ -155,13 +157,13 @@ class Catalog:
         )
 
     def _state_of(self, entry: WorkerEntry) -> WorkerState:
-        """Keep the lane; forget failures when the worker is reached another way now."""
+        """Keep the lane; forget failures and pace when the worker is reached another way now."""
         worker_id = entry.worker.worker_id
         target = (entry.base_url, entry.key, entry.worker.provider_model)
         state = self._states.get(worker_id)
         if state is None or self._targets[worker_id] != target:
             lane = Lane(self._lane_limits) if state is None else state.lane
-            state = WorkerState(lane, Breaker(self._breaker_limits, self._clock))
+            state = WorkerState(lane, Breaker(self._breaker_limits, self._clock), Pace())
         state.lane.resize(entry.worker.max_concurrency)
         self._states[worker_id] = state
         self._targets[worker_id] = target

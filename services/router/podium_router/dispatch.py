@@ -229,6 +229,7 @@ class Dispatcher:
                 self._endings.add(attempt.end())
         await self._endings.send(attempt.end())
         if attempt.error is None:
+            attempt.route.state.pace.learn(attempt.usage.output_tokens, attempt.latency_us)
             outbox.finish(attempt.completed())
             return Sign.ALIVE
         _log_failure(attempt, attempt.error)

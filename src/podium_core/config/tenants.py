@@ -45,6 +45,7 @@ class Tenant:
     """One organisation or team: what it may use and spend.
 
     `only_workers` None means any worker. The budget is money per calendar month, UTC; None: not limited.
+    `is_gated`: several workers only where that is expected to win at equal money (docs/gate.md).
     """
 
     tenant_id: str
@@ -53,6 +54,7 @@ class Tenant:
     only_workers: frozenset[str] | None = None
     excluded_workers: frozenset[str] = frozenset()
     keys: tuple[Key, ...] = ()
+    is_gated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ class _CapsSection(Section):
     max_tokens: Count | None = None
     max_usd: UsdMicros | None = None
     max_seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
-    max_rounds: Annotated[int, Field(ge=1, le=_MAX_ROUNDS)] = 1
+    # Not set: what the tier gives.
+    max_rounds: Annotated[int, Field(ge=1, le=_MAX_ROUNDS)] = _MAX_ROUNDS
 
 
 class _KeySection(Section):
@@ -150,6 +153,7 @@ class _TenantSection(Section):
     budget_usd_per_month: UsdMicros | None = None
     workers: _WorkersSection | None = None
     caps: _CapsSection | None = None
+    gate: bool = False
     keys: ListOf[_KeySection] = ()
 
 
@@ -166,6 +170,7 @@ def _tenant(section: _TenantSection) -> Tenant:
         only_workers=None if workers.only is None else frozenset(workers.only),
         excluded_workers=frozenset(workers.excluded),
         keys=tuple(_key(key) for key in section.keys),
+        is_gated=section.gate,
     )
 
 

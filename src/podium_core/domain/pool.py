@@ -42,6 +42,18 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveEstimate:
+    """What one router has seen of a worker lately: means over recent answers, never accuracy or price.
+
+    The speed counts output tokens over the whole time of the calls, waiting for the first included.
+    """
+
+    answer_count: int
+    output_tokens_per_second: int
+    output_tokens_per_answer: int
+
+
+@dataclass(frozen=True, slots=True)
 class Worker:
     """A model that can do a step."""
 
@@ -54,6 +66,7 @@ class Worker:
     health: Health = Health.UP
     is_demo: bool = False
     max_concurrency: int = 0
+    live: LiveEstimate | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,17 @@ from podium_core.domain.pool import Worker
 from podium_core.domain.run import AttemptKind, AttemptOutcome
 from podium_core.domain.usage import Usage, UsageSource, read_failure_facts
 from podium_core.orchestration.context import RunContext
-from podium_core.orchestration.events import AnswerDelta, AttemptResult, RunEvent, StepResult
+from podium_core.orchestration.events import AnswerDelta, RunEvent, StepResult
 from podium_core.orchestration.ledger import Reservation
 from podium_core.orchestration.outputs import Output
-from podium_core.orchestration.ports import Completion, Delta, Permitted, StepCall, StepPrompt
+from podium_core.orchestration.ports import (
+    AttemptResult,
+    Completion,
+    Delta,
+    Permitted,
+    StepCall,
+    StepPrompt,
+)
 
 # Sampling belongs to every step; everything else shapes the answer and so belongs to the last step only.
 _SAMPLING = frozenset({"temperature", "top_p", "seed"})

@@ -1,23 +1,26 @@
 """What all rounds and steps of one run share."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from podium_core.domain.clock import Clock
 from podium_core.domain.ids import IdFactory
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import Caps, Question
+from podium_core.domain.usage import Usage
 from podium_core.orchestration.eligible import token_bound
-from podium_core.orchestration.events import AttemptResult
 from podium_core.orchestration.ledger import Ledger
 from podium_core.orchestration.limits import RunnerLimits
-from podium_core.orchestration.ports import ObserverPort, WorkerPort
+from podium_core.orchestration.ports import AttemptResult, ObserverPort, WorkerPort
 
 
 @dataclass(slots=True)
 class RunContext:
-    """The run's request, limits, ledger and ports, and every attempt made so far."""
+    """The run's request, limits, ledger and ports, and every attempt made so far.
+
+    `planning_usage` is what planning took besides attempts: an engine of the Conductor's own.
+    """
 
     run_id: str
     tenant_id: str
@@ -35,11 +38,18 @@ class RunContext:
     deadline_ns: int
     ledger: Ledger
     attempts: list[AttemptResult] = field(default_factory=list)
+    planning_usage: Usage = Usage()
     fixed_input_tokens: int = field(init=False)
 
     def __post_init__(self) -> None:
         # The client's conversation and parameters (tools and schemas can be long) go with every step.
         self.fixed_input_tokens = token_bound(self.question) + len(json.dumps(dict(self.parameters)))
+
+    def count_planning(self, attempts: Iterable[AttemptResult]) -> None:
+        """Take in attempts that the planner made, on the run's account."""
+        for attempt in attempts:
+            self.attempts.append(attempt)
+            self.ledger.spend_call(attempt.usage, attempt.cost_usd_micros)
 
     @property
     def elapsed_us(self) -> int:

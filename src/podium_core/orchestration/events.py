@@ -5,23 +5,9 @@ from dataclasses import dataclass
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.plan import Plan
 from podium_core.domain.policy import Verdict
-from podium_core.domain.run import AttemptKind, AttemptOutcome, RunOutcome
+from podium_core.domain.run import RunOutcome
 from podium_core.domain.usage import Usage
-from podium_core.orchestration.ports import Delta, PlanReply, Receipt
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptResult:
-    """One finished attempt, good or bad, as usage accounting needs it."""
-
-    attempt_id: str
-    kind: AttemptKind
-    worker_id: str
-    outcome: AttemptOutcome
-    usage: Usage
-    cost_usd_micros: int
-    latency_us: int
-    error_reason: str = ""
+from podium_core.orchestration.ports import AttemptResult, Delta, PlanReply, Receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +66,35 @@ class StepEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundResult:
+    """What one round came to.
+
+    `accepted` means that its plan was three empty lists: the answer stands. `changed` says whether its answer
+    differs from the one before, apart from white space; the first round changes nothing. `failure` is why
+    there was no plan for the round, so that the answer before it stands.
+    """
+
+    round: int
+    step_count: int
+    accepted: bool = False
+    changed: bool = False
+    failure: str = ""
+
+    @property
+    def effect(self) -> str:
+        """What the round did to the answer: `accepted`, `changed`, `kept` or `unplanned`."""
+        if self.failure:
+            return "unplanned"
+        return "accepted" if self.accepted else "changed" if self.changed else "kept"
+
+
+@dataclass(frozen=True, slots=True)
 class RunFinished:
     """The run is sealed (or could not be: then `receipt` is None and `error` says so).
 
     `answer` is the answering step. `usage` is the answering attempt's; `other_usage` is every other
-    attempt's (planning, earlier steps, retries). Costs add up all attempts.
+    attempt's (planning, earlier steps, retries). Costs add up all attempts;
+    `planning` are those of kind plan.
     """
 
     run_id: str
@@ -97,6 +107,13 @@ class RunFinished:
     duration_us: int
     receipt: Receipt | None
     error: PodiumError | None = None
+    rounds: tuple[RoundResult, ...] = ()
+    planning: tuple[AttemptResult, ...] = ()
+
+    @property
+    def flip_count(self) -> int:
+        """How many rounds changed the answer."""
+        return sum(result.changed for result in self.rounds)
 
 
 RunEvent = Planned | StepStarted | AnswerDelta | StepEnded | RunFinished

@@ -4,7 +4,7 @@ The runner enforces caps, not the model and not the workers. Money is checked a 
 durably and across runs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import Caps
@@ -60,6 +60,24 @@ class Ledger:
         """Count tokens that no reservation covered: the Conductor's own."""
         self._tokens += usage.total_tokens
 
+    def spend_call(self, usage: Usage, cost_usd_micros: int) -> None:
+        """Count a call that somebody else made for this run, within what was left."""
+        self._calls += 1
+        self._tokens += usage.total_tokens
+        self._cost_usd_micros += cost_usd_micros
+
+    def left(self) -> Caps:
+        """Return the caps less what is used; raise PodiumError (BUDGET_EXHAUSTED) when one is used up."""
+        caps = self._caps
+        calls = _less(caps.max_calls, self._calls)
+        tokens = _less(caps.max_tokens, self._tokens)
+        cost = _less(caps.max_cost_usd_micros, self._cost_usd_micros)
+        if calls == 0:
+            raise _exhausted("max_calls", f"all {caps.max_calls} calls are used")
+        if tokens == 0:
+            raise _exhausted("max_tokens", f"all {caps.max_tokens} tokens are used")
+        return replace(caps, max_calls=calls, max_tokens=tokens, max_cost_usd_micros=cost)
+
     def _affordable(self, input_tokens: int, output: int, price: Price | None, cap: int) -> int:
         if price is None:
             raise _exhausted("max_usd", "a worker without a price cannot run under a money cap")
@@ -69,6 +87,10 @@ class Ledger:
         if left < 0 or output < 1:
             raise _exhausted("max_usd", f"${cap / 1_000_000:.6f} cannot pay another call")
         return output
+
+
+def _less(cap: int | None, used: int) -> int | None:
+    return None if cap is None else max(0, cap - used)
 
 
 def _exhausted(cap: str, why: str) -> PodiumError:

@@ -8,16 +8,30 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan
+from podium_core.domain.plan_prompt import PlanPrompt
 from podium_core.domain.policy import Verdict
 from podium_core.domain.pool import Worker
-from podium_core.domain.run import AttemptKind, Caps, Message, Question, RunKind, RunOutcome
+from podium_core.domain.run import (
+    AttemptKind,
+    AttemptOutcome,
+    Caps,
+    Message,
+    Question,
+    RunKind,
+    RunOutcome,
+)
 from podium_core.domain.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
 class PlanQuery:
-    """What the Conductor is asked. `workers` is the eligible pool; its order carries no meaning."""
+    """What the Conductor is asked. `workers` is the eligible pool; its order carries no meaning.
+
+    `tenant_id`, `pool_digest` and `run_is_open` matter to a planner that makes attempts of its own.
+    `explain` asks for the prompt to come back with the plan.
+    """
 
     run_id: str
     question: Question
@@ -29,6 +43,24 @@ class PlanQuery:
     round: int = 0
     previous_plan: Plan | None = None
     previous_answer: str = ""
+    tenant_id: str = ""
+    pool_digest: str = ""
+    run_is_open: bool = False
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """One finished attempt, good or bad, as usage accounting needs it."""
+
+    attempt_id: str
+    kind: AttemptKind
+    worker_id: str
+    outcome: AttemptOutcome
+    usage: Usage
+    cost_usd_micros: int
+    latency_us: int
+    error_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +74,10 @@ class WorkerChance:
 
 @dataclass(frozen=True, slots=True)
 class PlanReply:
-    """A plan with its evidence. A plan without steps accepts the previous round's answer."""
+    """A plan with its evidence. A plan without steps accepts the previous round's answer.
+
+    `usage` includes that of `attempts`, the provider calls the plan took, if any.
+    """
 
     plan: Plan
     raw_text: str = ""
@@ -53,6 +88,22 @@ class PlanReply:
     latency_us: int = 0
     seed: int = 0
     fallback_reason: str = ""
+    attempts: tuple[AttemptResult, ...] = ()
+    prompt: PlanPrompt | None = None
+
+
+RUN_NOT_OPEN = "RUN_NOT_OPEN"
+"""The reason of the error that asks for the run to be opened before it is planned."""
+
+
+class PlanFailedError(PodiumError):
+    """No plan came, and these `attempts` were made for it, which cost what they cost."""
+
+    def __init__(
+        self, code: Code, message: str, *, reason: str, attempts: tuple[AttemptResult, ...] = ()
+    ) -> None:
+        super().__init__(code, message, reason=reason)
+        self.attempts = attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +222,20 @@ class Receipt:
 class PlannerPort(Protocol):
     """Writes plans."""
 
+    @property
+    def opens_first(self) -> bool:
+        """Whether the run should be open before its plan is made: the planner makes attempts of its own.
+
+        Only a hint that saves a round trip: a planner that needs an open run and is not given one says so.
+        """
+        ...
+
     async def plan(self, query: PlanQuery) -> PlanReply:
-        """Return a plan; raise PodiumError (PLAN_INVALID, DEADLINE, UNAVAILABLE) when there is none."""
+        """Return a plan; raise PodiumError (PLAN_INVALID, DEADLINE, UNAVAILABLE) when there is none.
+
+        PlanFailedError tells of attempts that were made in vain. The reason RUN_NOT_OPEN asks for the run to
+        be opened first.
+        """
         ...
 
 
@@ -198,6 +261,10 @@ class RecorderPort(Protocol):
 
     async def append_plan(self, run_id: str, event_id: str, reply: PlanReply) -> None:
         """Record a later round's plan, or the first one when it came after the opening."""
+        ...
+
+    async def note(self, run_id: str, event_id: str, kind: str, facts: Mapping[str, str]) -> None:
+        """Record short facts about an open run under a stable kind; never content."""
         ...
 
     async def seal(self, sealed: SealedRun) -> Receipt:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from podium_core.domain.gate import GateTable
 from podium_core.domain.policy import Verdict, WorkerFilter
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import Caps, Question, RunKind
@@ -16,7 +17,8 @@ class RunRequest:
 
     `named_worker_id` asks for one worker by name (model `worker/<id>`): no plan is made. `parameters`
     are the provider body fields of the answering step (temperature, stop, tools, ...);
-    `max_output_tokens` limits the answering step. `stream` says whether deltas are wanted.
+    `max_output_tokens` limits the answering step. `stream` says whether deltas are wanted. `gate` None lets
+    every plan through.
     """
 
     run_id: str
@@ -34,6 +36,7 @@ class RunRequest:
     parameters: Mapping[str, object] = field(default_factory=dict)
     max_output_tokens: int | None = None
     stream: bool = False
+    gate: GateTable | None = None
 
     @property
     def demands(self) -> Demands:

@@ -4,7 +4,7 @@ The same runner serves (gateway, over gRPC), trains (simulated or live workers) 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -12,15 +12,18 @@ from typing import Any, TypeVar
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import IdFactory
+from podium_core.domain.plan import Plan
 from podium_core.domain.policy import Verdict
 from podium_core.domain.pool import Pool, Worker
-from podium_core.domain.run import RunOutcome
+from podium_core.domain.run import AttemptKind, RunOutcome
 from podium_core.domain.usage import Usage
+from podium_core.orchestration.asking import Asking
 from podium_core.orchestration.context import RunContext
 from podium_core.orchestration.eligible import eligible_workers, judge
 from podium_core.orchestration.events import (
     AnswerDelta,
     Planned,
+    RoundResult,
     RunEvent,
     RunFinished,
     StepEnded,
@@ -29,12 +32,10 @@ from podium_core.orchestration.events import (
 from podium_core.orchestration.ledger import Ledger
 from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.perform import Round
-from podium_core.orchestration.planning import checked, fallback_reply, named_reply
 from podium_core.orchestration.ports import (
     Delta,
     ObserverPort,
     PlannerPort,
-    PlanQuery,
     PlanReply,
     Receipt,
     RecorderPort,
@@ -52,11 +53,11 @@ class _Progress:
     """What a run has come to so far."""
 
     context: RunContext
-    reply: PlanReply
-    planning_usage: Usage
+    asking: Asking
     steps: list[StepResult] = field(default_factory=list)
     answer: StepResult | None = None
     walked_back: bool = False
+    rounds: list[RoundResult] = field(default_factory=list)
     error: PodiumError | None = None
     outcome: RunOutcome = RunOutcome.CANCELLED
 
@@ -92,13 +93,17 @@ class Runner:
         """
         context = self._context(request, pool)
         verdicts, workers = await self._admit(request, pool)
-        reply = await self._first_plan(context, request, workers)
+        progress = _Progress(context, Asking(self._planner, context, request, workers))
+        reply = await progress.asking.before_opening()
         await self._open(request, pool, verdicts, reply)
-        progress = _Progress(context, reply, reply.usage)
-        context.ledger.spend_tokens(reply.usage)
         try:
+            if reply is None:
+                reply = await progress.asking.after_opening()
+                await self._recorder.append_plan(request.run_id, self._ids.new("evt"), reply)
+            if progress.asking.gated is not None:
+                await self._note(request.run_id, "gate", progress.asking.gated.facts)
             yield Planned(request.run_id, reply, verdicts)
-            async with aclosing(self._rounds(progress, request, workers, verdicts)) as events:
+            async with aclosing(self._rounds(progress, request, reply, verdicts)) as events:
                 async for event in events:
                     yield event
         except PodiumError as error:
@@ -150,48 +155,8 @@ class Runner:
             refusal.metadata["run_id"] = request.run_id
             raise
 
-    async def _first_plan(
-        self, context: RunContext, request: RunRequest, workers: tuple[Worker, ...]
-    ) -> PlanReply:
-        if request.named_worker_id is not None:
-            return named_reply(workers[0])
-        try:
-            return checked(await self._ask(context, request, workers), workers, request.caps)
-        except PodiumError as error:
-            if error.code not in (Code.PLAN_INVALID, Code.DEADLINE, Code.UNAVAILABLE, Code.INTERNAL):
-                raise
-            return fallback_reply(workers, error.reason)
-
-    async def _ask(
-        self,
-        context: RunContext,
-        request: RunRequest,
-        workers: tuple[Worker, ...],
-        previous: PlanReply | None = None,
-        answer: str = "",
-    ) -> PlanReply:
-        round_index = 0 if previous is None else previous.plan.round + 1
-        query = PlanQuery(
-            request.run_id,
-            request.question,
-            workers,
-            request.caps,
-            request.tier,
-            self._ids.seed(),
-            max(0.0, min(self._limits.plan_timeout_s, context.left_s)),
-            round_index,
-            previous.plan if previous else None,
-            answer,
-        )
-        with self._observer.span("plan", {"run_id": request.run_id, "round": round_index}):
-            try:
-                async with asyncio.timeout(query.timeout_s):
-                    return await self._planner.plan(query)
-            except TimeoutError:
-                raise PodiumError(Code.DEADLINE, "the Conductor gave no plan in time") from None
-
     async def _open(
-        self, request: RunRequest, pool: Pool, verdicts: tuple[Verdict, ...], reply: PlanReply
+        self, request: RunRequest, pool: Pool, verdicts: tuple[Verdict, ...], reply: PlanReply | None
     ) -> None:
         opened = request.opened(self._ids.new("evt"), pool, verdicts, reply)
         opening = asyncio.ensure_future(self._recorder.open_run(opened))
@@ -215,15 +180,11 @@ class Runner:
     # --- perform ---------------------------------------------------------------------------------
 
     async def _rounds(
-        self,
-        progress: _Progress,
-        request: RunRequest,
-        workers: tuple[Worker, ...],
-        verdicts: tuple[Verdict, ...],
+        self, progress: _Progress, request: RunRequest, first: PlanReply, verdicts: tuple[Verdict, ...]
     ) -> AsyncGenerator[RunEvent, None]:
         # While a later round may replace the answer, nothing can be streamed.
         live = request.stream and request.caps.max_rounds <= 1
-        reply: PlanReply | None = progress.reply
+        reply: PlanReply | None = first
         while reply is not None and reply.plan.steps:
             previous = progress.answer.text if progress.answer else ""
             current = Round(progress.context, reply.plan, previous, live=live)
@@ -232,43 +193,47 @@ class Runner:
                     if isinstance(event, StepEnded):
                         progress.steps.append(event.result)
                     yield event
-            self._conclude(progress, current)
+            self._conclude(progress, current, reply.plan)
             if progress.error is not None or reply.plan.round + 1 >= request.caps.max_rounds:
                 break
-            reply = await self._next_plan(progress, request, workers, reply)
+            reply = await self._next_plan(progress, request, reply)
             if reply is not None:
                 yield Planned(request.run_id, reply, verdicts)
+        if len(progress.rounds) > 1:
+            await self._note(request.run_id, "rounds", _round_facts(progress.rounds))
         answer = progress.answer
         if answer is not None and request.stream and (not live or progress.walked_back):
             yield AnswerDelta(Delta(answer.text, answer.reasoning, answer.tool_calls))
 
-    def _conclude(self, progress: _Progress, current: Round) -> None:
+    def _conclude(self, progress: _Progress, current: Round, plan: Plan) -> None:
         """Take the round's answer, walking back past an empty last response (paper: last non-empty)."""
-        last = current.answer
+        last, before = current.answer, progress.answer
         if not last.ok:
             # An earlier round's answer stands; without one the run fails.
-            progress.error = last.error if progress.answer is None else None
+            progress.error = last.error if before is None else None
             progress.outcome = RunOutcome.FAILED if progress.error else RunOutcome.ANSWERED
-            return
-        candidates = [current.results[i] for i in sorted(current.results, reverse=True)]
-        progress.answer = next((r for r in candidates if r.ok and (r.text or r.tool_calls)), last)
-        progress.walked_back = progress.answer is not last
-        progress.outcome = RunOutcome.ANSWERED
+        else:
+            candidates = [current.results[i] for i in sorted(current.results, reverse=True)]
+            progress.answer = next((r for r in candidates if r.ok and (r.text or r.tool_calls)), last)
+            progress.walked_back = progress.answer is not last
+            progress.outcome = RunOutcome.ANSWERED
+        changed = before is not None and progress.answer is not None and _differ(before, progress.answer)
+        progress.rounds.append(RoundResult(plan.round, len(plan.steps), changed=changed))
 
-    async def _next_plan(
-        self, progress: _Progress, request: RunRequest, workers: tuple[Worker, ...], last: PlanReply
-    ) -> PlanReply | None:
-        """Return the next round's plan; None when there is none, so the present answer stands."""
-        answer = progress.answer.text if progress.answer else ""
+    async def _next_plan(self, progress: _Progress, request: RunRequest, last: PlanReply) -> PlanReply | None:
+        """Return the next round's plan, recorded; None when there is none, so the present answer stands."""
         try:
-            reply = await self._ask(progress.context, request, workers, last, answer)
-            reply = checked(reply, workers, request.caps, round_index=last.plan.round + 1)
-        except PodiumError:
+            reply = await progress.asking.next_round(last, progress.answer.text if progress.answer else "")
+        except PodiumError as error:
+            progress.rounds.append(RoundResult(last.plan.round + 1, 0, failure=error.reason))
             return None
-        progress.planning_usage += reply.usage
-        progress.context.ledger.spend_tokens(reply.usage)
         await self._recorder.append_plan(request.run_id, self._ids.new("evt"), reply)
+        if not reply.plan.steps:
+            progress.rounds.append(RoundResult(reply.plan.round, 0, accepted=True))
         return reply
+
+    async def _note(self, run_id: str, kind: str, facts: Mapping[str, str]) -> None:
+        await self._recorder.note(run_id, self._ids.new("evt"), kind, facts)
 
     # --- seal ------------------------------------------------------------------------------------
 
@@ -278,7 +243,7 @@ class Runner:
         attempts = list(context.attempts)
         answering = answer.attempts[-1] if answer is not None else None
         usage = answering.usage if answering else Usage()
-        other = progress.planning_usage
+        other = context.planning_usage
         for attempt in attempts:
             if answering is None or attempt.attempt_id != answering.attempt_id:
                 other += attempt.usage
@@ -293,6 +258,8 @@ class Runner:
             duration_us=context.elapsed_us,
             receipt=receipt,
             error=progress.error or error,
+            rounds=tuple(progress.rounds),
+            planning=tuple(attempt for attempt in attempts if attempt.kind is AttemptKind.PLAN),
         )
 
     async def _shielded(self, closing: Coroutine[Any, Any, T]) -> T:
@@ -318,3 +285,21 @@ class Runner:
             return None, failure
         except TimeoutError:
             return None, PodiumError(Code.AUDIT_UNAVAILABLE, "the run could not be sealed in time")
+
+
+def _differ(one: StepResult, other: StepResult) -> bool:
+    """Say whether two answers differ in more than white space."""
+    return one.text.split() != other.text.split() or one.tool_calls != other.tool_calls
+
+
+def _round_facts(rounds: Sequence[RoundResult]) -> dict[str, str]:
+    """Return what the record says of the rounds; without grades a flip can only be told as a change."""
+    facts = {
+        "round_count": str(len(rounds)),
+        "flip_count": str(sum(result.changed for result in rounds)),
+        "accepted": "yes" if rounds[-1].accepted else "no",
+    }
+    for result in rounds[1:]:
+        failure = f" {result.failure}" if result.failure else ""
+        facts[f"round.{result.round}"] = f"{result.effect}{failure}"
+    return facts

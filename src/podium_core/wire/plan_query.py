@@ -3,16 +3,21 @@
 from podium.conductor.v1 import conductor_service_pb2
 from podium.plan.v1 import plan_pb2
 from podium_core.domain.errors import invalid
+from podium_core.domain.plan_prompt import PlanPrompt
 from podium_core.domain.run import Message, Question
 from podium_core.orchestration.ports import PlanQuery, PlanReply, WorkerChance
 from podium_core.wire.plan import plan_from_proto, plan_to_proto
+from podium_core.wire.plan_attempt import plan_attempt_from_proto, plan_attempt_to_proto
 from podium_core.wire.pool import card_from_proto, card_to_proto
 from podium_core.wire.run import caps_from_proto, caps_to_proto
 from podium_core.wire.usage import usage_from_proto, usage_to_proto
 
 
-def plan_query_to_proto(query: PlanQuery) -> conductor_service_pb2.PlanRequest:
-    """Return `query` as a message. The time limit is not in it: it is the call's deadline."""
+def plan_query_to_proto(query: PlanQuery, *, with_names: bool = False) -> conductor_service_pb2.PlanRequest:
+    """Return `query` as a message. The time limit is not in it: it is the call's deadline.
+
+    `with_names` tells providers and models, for a Conductor that is to know them.
+    """
     previous = query.previous_plan
     return conductor_service_pb2.PlanRequest(
         run_id=query.run_id,
@@ -20,13 +25,17 @@ def plan_query_to_proto(query: PlanQuery) -> conductor_service_pb2.PlanRequest:
             conductor_service_pb2.Message(role=m.role, text=m.text, image_count=m.image_count)
             for m in query.question.messages
         ],
-        cards=[card_to_proto(worker) for worker in query.workers],
+        cards=[card_to_proto(worker, with_names=with_names) for worker in query.workers],
         caps=caps_to_proto(query.caps),
         tier=query.tier,
         round=query.round,
         previous_plan=None if previous is None else plan_to_proto(previous),
         previous_answer=query.previous_answer,
         seed=query.seed,
+        tenant_id=query.tenant_id,
+        pool_digest=query.pool_digest,
+        run_is_open=query.run_is_open,
+        explain=query.explain,
     )
 
 
@@ -50,11 +59,15 @@ def plan_query_from_proto(message: conductor_service_pb2.PlanRequest, timeout_s:
         round=message.round,
         previous_plan=plan_from_proto(message.previous_plan) if message.HasField("previous_plan") else None,
         previous_answer=message.previous_answer,
+        tenant_id=message.tenant_id,
+        pool_digest=message.pool_digest,
+        run_is_open=message.run_is_open,
+        explain=message.explain,
     )
 
 
 def plan_reply_to_proto(reply: PlanReply) -> conductor_service_pb2.PlanResponse:
-    """Return `reply` as a message, without seed and fallback reason, which only the caller knows."""
+    """Return `reply` as a message, without the seed, which the caller knows."""
     return conductor_service_pb2.PlanResponse(
         plan=plan_to_proto(reply.plan),
         raw_text=reply.raw_text,
@@ -63,6 +76,9 @@ def plan_reply_to_proto(reply: PlanReply) -> conductor_service_pb2.PlanResponse:
         model_digest=reply.model_digest,
         latency_us=reply.latency_us,
         generation_count=reply.generation_count,
+        attempts=[plan_attempt_to_proto(attempt) for attempt in reply.attempts],
+        fallback_reason=reply.fallback_reason,
+        prompt=None if reply.prompt is None else _prompt_to_proto(reply.prompt),
     )
 
 
@@ -98,7 +114,20 @@ def plan_reply_from_proto(message: conductor_service_pb2.PlanResponse, seed: int
         generation_count=message.generation_count,
         latency_us=message.latency_us,
         seed=seed,
+        fallback_reason=message.fallback_reason,
+        attempts=tuple(plan_attempt_from_proto(attempt) for attempt in message.attempts),
+        prompt=_prompt_from_proto(message.prompt) if message.HasField("prompt") else None,
     )
+
+
+def _prompt_to_proto(prompt: PlanPrompt) -> conductor_service_pb2.Prompt:
+    return conductor_service_pb2.Prompt(
+        system=prompt.system, user=prompt.user, prefill=prompt.prefill, worker_ids=prompt.worker_ids
+    )
+
+
+def _prompt_from_proto(message: conductor_service_pb2.Prompt) -> PlanPrompt:
+    return PlanPrompt(message.system, message.user, message.prefill, tuple(message.worker_ids))
 
 
 def _message(message: conductor_service_pb2.Message) -> Message:

@@ -6,7 +6,7 @@ from podium.conductor.v1 import conductor_service_pb2
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2
 from podium_core.domain.errors import invalid
-from podium_core.domain.pool import Card, Health, Pool, Skill, Worker
+from podium_core.domain.pool import Card, Health, LiveEstimate, Pool, Skill, Worker
 from podium_core.domain.usage import Price
 from podium_core.wire.enums import EnumTable
 
@@ -53,6 +53,7 @@ def worker_to_proto(worker: Worker) -> router_service_pb2.Worker:
         skills=_skills_to_proto(card.skills),
         output_tokens_per_second=card.output_tokens_per_second,
         max_concurrency=worker.max_concurrency,
+        live=None if worker.live is None else _live_to_proto(worker.live),
     )
 
 
@@ -80,11 +81,12 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
         health=WORKER_HEALTH.from_proto(message.health),
         is_demo=message.is_demo,
         max_concurrency=message.max_concurrency,
+        live=_live_from_proto(message.live) if message.HasField("live") else None,
     )
 
 
-def card_to_proto(worker: Worker) -> conductor_service_pb2.Card:
-    """Return what the conductor is shown of `worker`: no provider, no model, no region, no health."""
+def card_to_proto(worker: Worker, *, with_names: bool = False) -> conductor_service_pb2.Card:
+    """Return what the conductor is told of `worker`: no provider and model unless `with_names`, no region."""
     card, price = worker.card, worker.price
     return conductor_service_pb2.Card(
         worker_id=worker.worker_id,
@@ -95,29 +97,48 @@ def card_to_proto(worker: Worker) -> conductor_service_pb2.Card:
         output_tokens_per_second=card.output_tokens_per_second,
         modalities=sorted(card.modalities),
         is_demo=worker.is_demo,
+        provider=worker.provider if with_names else "",
+        provider_model=worker.provider_model if with_names else "",
+        max_output_tokens=card.max_output_tokens,
+        has_price=price is not None,
     )
 
 
 def card_from_proto(message: conductor_service_pb2.Card) -> Worker:
     """Return a worker that knows only its card; raise PodiumError (INVALID_REQUEST) without an id.
 
-    A card cannot tell a price of zero from an unknown one: both become None.
+    A price of zero counts only when the card says that it is known.
     """
     if not message.worker_id:
         raise invalid("every card needs a worker's id", param="cards")
     price = Price(message.input_usd_micros_per_mtok, message.output_usd_micros_per_mtok)
     return Worker(
         worker_id=message.worker_id,
-        provider="",
-        provider_model="",
+        provider=message.provider,
+        provider_model=message.provider_model,
         card=Card(
             skills=_skills_from_proto(message.skills),
             context_tokens=message.context_tokens,
+            max_output_tokens=message.max_output_tokens,
             output_tokens_per_second=message.output_tokens_per_second,
             modalities=frozenset(message.modalities),
         ),
-        price=price if price != Price(0, 0) else None,
+        price=price if message.has_price or price != Price(0, 0) else None,
         is_demo=message.is_demo,
+    )
+
+
+def _live_to_proto(live: LiveEstimate) -> router_service_pb2.LiveEstimate:
+    return router_service_pb2.LiveEstimate(
+        answer_count=live.answer_count,
+        output_tokens_per_second=live.output_tokens_per_second,
+        output_tokens_per_answer=live.output_tokens_per_answer,
+    )
+
+
+def _live_from_proto(message: router_service_pb2.LiveEstimate) -> LiveEstimate:
+    return LiveEstimate(
+        message.answer_count, message.output_tokens_per_second, message.output_tokens_per_answer
     )
 
 

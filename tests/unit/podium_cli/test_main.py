@@ -6,7 +6,7 @@ from podium_cli.__main__ import main
 from podium_core.config.tenants import load_tenants
 from tests.unit.podium_verifier.exported_run import Signer, three_step_run
 
-COMMANDS = ("up", "down", "status", "ask", "runs", "show", "verify", "keys")
+COMMANDS = ("up", "down", "status", "ask", "runs", "show", "verify", "keys", "calibrate")
 
 
 @pytest.fixture(autouse=True)

@@ -128,3 +128,22 @@ def test_a_failed_run_says_where_to_look() -> None:
 def test_news_that_fits_nothing_is_harmless() -> None:
     view = view_of(News("step_started", {"step": 9}), News("step_ended", {}), News("finished", {}))
     assert "none: the run is not sealed" in shown(view)
+
+
+def test_rounds_are_told_and_an_accepting_plan_hides_nothing() -> None:
+    rounds = [{}, {"changed": True}, {"failure": "plan_deadline"}, {"accepted": True}]
+    text = shown(
+        view_of(
+            News("planned", {"plan": PLAN}),
+            News("planned", {"plan": {"source": "worker", "round": 1, "steps": []}}),
+            News("finished", {**FINISHED, "rounds": rounds, "planning": [{}]}),
+        )
+    )
+    assert "2 steps, source: rules" in text
+    assert "answer changed, no plan (plan_deadline), answer accepted" in text
+    assert "4 provider calls" in text
+
+
+def test_a_fallback_plan_says_why() -> None:
+    plan = {**PLAN, "source": "fallback", "fallback_reason": "plan_no_triple"}
+    assert "source: fallback, because plan_no_triple" in shown(view_of(News("planned", {"plan": plan})))

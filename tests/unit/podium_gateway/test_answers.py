@@ -11,14 +11,13 @@ from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunOutcome
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.events import (
     AnswerDelta,
-    AttemptResult,
     Planned,
     RunFinished,
     StepEnded,
     StepResult,
     StepStarted,
 )
-from podium_core.orchestration.ports import Delta, PlanReply, Receipt
+from podium_core.orchestration.ports import AttemptResult, Delta, PlanReply, Receipt
 from podium_gateway.answers import AnswerContext, RunFailedError, StreamedAnswer
 from podium_gateway.codecs.openai_answer import completion_object
 from podium_gateway.codecs.podium_object import PodiumView
@@ -206,7 +205,7 @@ def test_before_the_first_byte_a_failure_is_a_status() -> None:
 
 def test_the_whole_answer_says_what_was_billed_and_who_did_what() -> None:
     finished = _finished()
-    podium = VIEW.finished(finished, [PLAN])
+    podium = VIEW.finished(finished, [PlanReply(PLAN)])
     body = completion_object(finished, _step(), model="podium", created=1, podium=podium)
     assert body["choices"] == [
         {

@@ -14,6 +14,7 @@ DEMO = replace(worker("sums", context_tokens=8_192), is_demo=True)
 WIDE = worker("wide", context_tokens=200_000, features=frozenset({"tools"}))
 POOL = pool(DEMO, WIDE)
 ALL = WorkerFilter()
+TIERS = ["podium", "podium-fast", "podium-max"]
 
 
 def _listed(allowed: WorkerFilter = ALL) -> dict[str, Any]:
@@ -22,13 +23,14 @@ def _listed(allowed: WorkerFilter = ALL) -> dict[str, Any]:
 
 def test_both_dialects_name_the_same_models_and_windows() -> None:
     listed = _listed()
-    assert [m["id"] for m in listed["data"]] == ["podium", "worker/sums", "worker/wide"]
-    assert [m["slug"] for m in listed["models"]] == ["podium", "worker/sums", "worker/wide"]
+    assert [m["id"] for m in listed["data"]] == [*TIERS, "worker/sums", "worker/wide"]
+    assert [m["slug"] for m in listed["models"]] == [*TIERS, "worker/sums", "worker/wide"]
     assert [m["context_window"] for m in listed["data"]] == [m["context_window"] for m in listed["models"]]
 
 
 def test_the_tiers_window_leaves_room_for_histories() -> None:
-    assert _listed()["data"][0]["context_window"] == 200_000 - 4 * 4_096
+    windows = [m["context_window"] for m in _listed()["data"][:3]]
+    assert windows == [200_000 - 4 * 4_096, 200_000, 200_000 - 4 * 4_096]
 
 
 def test_demo_workers_say_so() -> None:
@@ -42,7 +44,7 @@ def test_demo_workers_say_so() -> None:
 
 def test_a_tenant_sees_only_its_workers() -> None:
     listed = _listed(WorkerFilter(only=frozenset({"sums"})))
-    assert [m["id"] for m in listed["data"]] == ["podium", "worker/sums"]
+    assert [m["id"] for m in listed["data"]] == [*TIERS, "worker/sums"]
     assert listed["data"][0]["demo"]
     with pytest.raises(PodiumError) as caught:
         one_model(
@@ -57,7 +59,7 @@ def test_a_tenant_sees_only_its_workers() -> None:
 
 def test_one_model_is_its_row_of_the_list() -> None:
     assert (
-        one_model(POOL, ALL, "worker/wide", created=1, inner_step_output_tokens=4_096) == _listed()["data"][2]
+        one_model(POOL, ALL, "worker/wide", created=1, inner_step_output_tokens=4_096) == _listed()["data"][4]
     )
 
 

@@ -120,7 +120,7 @@ class ListWorkersResponse(_message.Message):
     def __init__(self, workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., pool_digest: _Optional[str] = ..., price_digest: _Optional[str] = ...) -> None: ...
 
 class Worker(_message.Message):
-    __slots__ = ("worker_id", "provider_model", "provider", "region", "is_demo", "health", "has_price", "input_usd_micros_per_mtok", "output_usd_micros_per_mtok", "context_tokens", "max_output_tokens", "modalities", "features", "skills", "output_tokens_per_second", "max_concurrency")
+    __slots__ = ("worker_id", "provider_model", "provider", "region", "is_demo", "health", "has_price", "input_usd_micros_per_mtok", "output_usd_micros_per_mtok", "context_tokens", "max_output_tokens", "modalities", "features", "skills", "output_tokens_per_second", "max_concurrency", "live")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_MODEL_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
@@ -137,6 +137,7 @@ class Worker(_message.Message):
     SKILLS_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_TOKENS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
     MAX_CONCURRENCY_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     provider_model: str
     provider: str
@@ -153,4 +154,15 @@ class Worker(_message.Message):
     skills: _containers.RepeatedCompositeFieldContainer[_plan_pb2.Skill]
     output_tokens_per_second: int
     max_concurrency: int
-    def __init__(self, worker_id: _Optional[str] = ..., provider_model: _Optional[str] = ..., provider: _Optional[str] = ..., region: _Optional[str] = ..., is_demo: _Optional[bool] = ..., health: _Optional[_Union[WorkerHealth, str]] = ..., has_price: _Optional[bool] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., features: _Optional[_Iterable[str]] = ..., skills: _Optional[_Iterable[_Union[_plan_pb2.Skill, _Mapping]]] = ..., output_tokens_per_second: _Optional[int] = ..., max_concurrency: _Optional[int] = ...) -> None: ...
+    live: LiveEstimate
+    def __init__(self, worker_id: _Optional[str] = ..., provider_model: _Optional[str] = ..., provider: _Optional[str] = ..., region: _Optional[str] = ..., is_demo: _Optional[bool] = ..., health: _Optional[_Union[WorkerHealth, str]] = ..., has_price: _Optional[bool] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., features: _Optional[_Iterable[str]] = ..., skills: _Optional[_Iterable[_Union[_plan_pb2.Skill, _Mapping]]] = ..., output_tokens_per_second: _Optional[int] = ..., max_concurrency: _Optional[int] = ..., live: _Optional[_Union[LiveEstimate, _Mapping]] = ...) -> None: ...
+
+class LiveEstimate(_message.Message):
+    __slots__ = ("answer_count", "output_tokens_per_second", "output_tokens_per_answer")
+    ANSWER_COUNT_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_TOKENS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_TOKENS_PER_ANSWER_FIELD_NUMBER: _ClassVar[int]
+    answer_count: int
+    output_tokens_per_second: int
+    output_tokens_per_answer: int
+    def __init__(self, answer_count: _Optional[int] = ..., output_tokens_per_second: _Optional[int] = ..., output_tokens_per_answer: _Optional[int] = ...) -> None: ...

@@ -1,7 +1,7 @@
 """The recorder port over the audit service. Every call has an event id, so every call may be repeated."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import grpc
@@ -13,10 +13,8 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import RunOutcome
 from podium_core.orchestration.ports import OpenedRun, PlanReply, Receipt, RecorderPort, SealedRun
 from podium_core.runtime.grpc_client import call_metadata, retry_unary
-from podium_core.wire.plan import plan_to_proto
-from podium_core.wire.plan_query import choices_to_proto
+from podium_core.wire.plan_record import plan_contents, plan_record
 from podium_core.wire.run import RUN_KIND, RUN_OUTCOME, caps_to_proto, verdicts_to_proto
-from podium_core.wire.usage import usage_to_proto
 from podium_gateway.adapters.contents import ContentShelf, HeldContents
 from podium_gateway.adapters.inside import public_error
 from podium_gateway.adapters.leases import Leases
@@ -81,8 +79,17 @@ class AuditRecorder(RecorderPort):
     async def append_plan(self, run_id: str, event_id: str, reply: PlanReply) -> None:
         """Record a later round's plan."""
         request = audit_service_pb2.AppendRequest(
-            event_id=event_id, run_id=run_id, plan=_plan_record(reply), contents=_plan_contents(reply)
+            event_id=event_id, run_id=run_id, plan=plan_record(reply), contents=plan_contents(reply)
         )
+        metadata = call_metadata()
+        await self._retried(
+            lambda timeout: self._stub.Append(request, timeout=timeout, metadata=metadata), self._audit_wait_s
+        )
+
+    async def note(self, run_id: str, event_id: str, kind: str, facts: Mapping[str, str]) -> None:
+        """Record short facts about an open run."""
+        note = audit_service_pb2.Note(kind=kind, facts=facts)
+        request = audit_service_pb2.AppendRequest(event_id=event_id, run_id=run_id, note=note)
         metadata = call_metadata()
         await self._retried(
             lambda timeout: self._stub.Append(request, timeout=timeout, metadata=metadata), self._audit_wait_s
@@ -166,7 +173,7 @@ class AuditRecorder(RecorderPort):
     def _open_request(self, opened: OpenedRun, held: HeldContents | None) -> audit_service_pb2.OpenRunRequest:
         contents = [] if held is None else [_conversation(part_id, data) for part_id, data in held.parts]
         if opened.plan is not None:
-            contents += _plan_contents(opened.plan)
+            contents += plan_contents(opened.plan)
         return audit_service_pb2.OpenRunRequest(
             event_id=opened.event_id,
             run_id=opened.run_id,
@@ -176,7 +183,7 @@ class AuditRecorder(RecorderPort):
             requested_model=opened.requested_model,
             verdicts=verdicts_to_proto(opened.verdicts),
             caps=caps_to_proto(opened.caps),
-            plan=None if opened.plan is None else _plan_record(opened.plan),
+            plan=None if opened.plan is None else plan_record(opened.plan),
             contents=contents,
             pool_digest=opened.pool_digest,
             price_digest=opened.price_digest,
@@ -190,40 +197,6 @@ class AuditRecorder(RecorderPort):
 
 def _conversation(part_id: str, data: bytes) -> audit_service_pb2.Content:
     return Content(part_id=part_id, name=part_id, media_type=_JSON, data=data)
-
-
-def _plan_record(reply: PlanReply) -> audit_service_pb2.PlanRecord:
-    plan = plan_to_proto(reply.plan)
-    for step in plan.steps:
-        step.subtask = ""  # its text is content, sealed beside the record
-    return audit_service_pb2.PlanRecord(
-        plan=plan,
-        model_digest=reply.model_digest,
-        choices=choices_to_proto(reply),
-        usage=usage_to_proto(reply.usage),
-        seed=reply.seed,
-        generation_count=reply.generation_count,
-        fallback_reason=reply.fallback_reason,
-    )
-
-
-def _plan_contents(reply: PlanReply) -> list[audit_service_pb2.Content]:
-    prefix = f"plan/{reply.plan.round}"
-    steps = reply.plan.steps
-    made = [
-        Content(
-            part_id=f"{prefix}/subtask/{index}",
-            name="subtask",
-            media_type=_TEXT,
-            data=step.subtask.encode(errors="replace"),
-        )
-        # All or none, so that each text finds its step; none when the question is only passed through.
-        for index, step in enumerate(steps if any(step.subtask for step in steps) else ())
-    ]
-    if reply.raw_text:
-        raw = reply.raw_text.encode(errors="replace")
-        made.append(Content(part_id=f"{prefix}/text", name="plan_text", media_type=_TEXT, data=raw))
-    return made
 
 
 def _receipt(message: audit_service_pb2.Receipt) -> Receipt:

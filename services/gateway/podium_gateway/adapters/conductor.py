@@ -4,8 +4,16 @@ import grpc
 
 from podium.conductor.v1 import conductor_service_pb2_grpc
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.orchestration.ports import PlannerPort, PlanQuery, PlanReply
+from podium_core.domain.plan_prompt import FAST_TIER
+from podium_core.orchestration.ports import (
+    RUN_NOT_OPEN,
+    PlanFailedError,
+    PlannerPort,
+    PlanQuery,
+    PlanReply,
+)
 from podium_core.runtime.grpc_client import call_metadata
+from podium_core.wire.plan_attempt import attempts_from_metadata
 from podium_core.wire.plan_query import plan_query_to_proto, plan_reply_from_proto
 from podium_gateway.adapters.inside import Inside
 
@@ -14,25 +22,47 @@ _PASSED_ON = frozenset({Code.PLAN_INVALID, Code.DEADLINE, Code.UNAVAILABLE, Code
 
 
 class ConductorPlanner(PlannerPort):
-    """Asks the conductor for plans."""
+    """Asks the conductor for plans. `with_names` tells it who is behind the cards."""
 
-    def __init__(self, channel: grpc.aio.Channel) -> None:
+    def __init__(self, channel: grpc.aio.Channel, *, with_names: bool = False) -> None:
+        self._with_names = with_names
+        self._opens_first = False
         self._stub: conductor_service_pb2_grpc.ConductorServiceAsyncStub = (
             conductor_service_pb2_grpc.ConductorServiceStub(channel)
         )
+
+    @property
+    def opens_first(self) -> bool:
+        """Whether the conductor's last answer came from attempts of its own."""
+        return self._opens_first
 
     async def plan(self, query: PlanQuery) -> PlanReply:
         """Return the conductor's plan; raise PodiumError (PLAN_INVALID, DEADLINE, UNAVAILABLE, INTERNAL)."""
         try:
             with Inside("conductor"):
                 message = await self._stub.Plan(
-                    plan_query_to_proto(query), timeout=query.timeout_s, metadata=call_metadata()
+                    plan_query_to_proto(query, with_names=self._with_names),
+                    timeout=query.timeout_s,
+                    metadata=call_metadata(),
                 )
-            return plan_reply_from_proto(message, query.seed)
+            reply = plan_reply_from_proto(message, query.seed)
         except PodiumError as error:
+            if error.reason == RUN_NOT_OPEN:
+                self._opens_first = True
+                raise
+            if attempts := attempts_from_metadata(error.metadata):
+                raise PlanFailedError(
+                    error.code if error.code in _PASSED_ON else Code.PLAN_INVALID,
+                    error.message,
+                    reason=error.reason,
+                    attempts=attempts,
+                ) from None
             if error.code in _PASSED_ON:
                 raise
             # Whatever else the conductor objects to, the client is not to blame and gets its answer.
             raise PodiumError(
                 Code.PLAN_INVALID, "the conductor gave no usable plan", reason=error.reason
             ) from None
+        if query.tier != FAST_TIER:  # which needs no attempt of anybody
+            self._opens_first = bool(reply.attempts)
+        return reply

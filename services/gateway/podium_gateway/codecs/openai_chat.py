@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_core.domain.run import Question
 from podium_gateway.codecs.fields import as_string, refuse
 from podium_gateway.codecs.openai_messages import decode_messages
@@ -11,7 +12,7 @@ from podium_gateway.codecs.openai_parameters import Parameters, decode_parameter
 from podium_gateway.codecs.openai_podium import Wishes, decode_wishes
 from podium_gateway.codecs.strict_json import parse_object, shown
 
-TIER = "podium"
+TIERS = (TIER, FAST_TIER, MAX_TIER)
 WORKER_PREFIX = "worker/"
 _MAX_MODEL = 256
 
@@ -25,6 +26,11 @@ class ChatRequest:
     question: Question
     parameters: Parameters
     wishes: Wishes
+
+    @property
+    def tier(self) -> str:
+        """The tier's name; `worker` for a named worker."""
+        return self.model if self.worker_id is None else WORKER_PREFIX.rstrip("/")
 
 
 def decode_chat_request(body: bytes) -> ChatRequest:
@@ -47,8 +53,8 @@ def decode_chat_request(body: bytes) -> ChatRequest:
 
 
 def worker_of(model: str) -> str | None:
-    """Return the worker that a model name asks for, None for the tier; raise NOT_FOUND for other names."""
-    if model == TIER:
+    """Return the worker that a model name asks for, None for a tier; raise NOT_FOUND for other names."""
+    if model in TIERS:
         return None
     if model.startswith(WORKER_PREFIX) and len(model) > len(WORKER_PREFIX):
         return model.removeprefix(WORKER_PREFIX)

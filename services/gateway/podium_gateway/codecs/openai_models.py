@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_core.domain.policy import WorkerFilter
 from podium_core.domain.pool import Health, Pool, Worker
-from podium_gateway.codecs.openai_chat import TIER, WORKER_PREFIX, model_not_found
+from podium_gateway.codecs.openai_chat import WORKER_PREFIX, model_not_found
 
 _OWNER = "podium"
 _DEMO_OWNER = "podium-demo"
@@ -56,16 +57,26 @@ def _models(pool: Pool, allowed: WorkerFilter, inner_step_output_tokens: int) ->
         if worker.worker_id not in allowed.excluded
         and (allowed.only is None or worker.worker_id in allowed.only)
     ]
-    return [_tier(workers, inner_step_output_tokens), *(_named(worker) for worker in workers)]
+    tiers = [
+        _tier(TIER, f"A team of up to {MAX_STEPS} workers, conducted", workers, inner_step_output_tokens),
+        _tier(FAST_TIER, "One worker, chosen for the question", workers, 0),
+        _tier(
+            MAX_TIER,
+            f"A team of up to {MAX_STEPS} workers, conducted in rounds that revise the answer",
+            workers,
+            inner_step_output_tokens,
+        ),
+    ]
+    return [*tiers, *(_named(worker) for worker in workers)]
 
 
-def _tier(workers: list[Worker], inner_step_output_tokens: int) -> _Model:
+def _tier(name: str, description: str, workers: list[Worker], inner_step_output_tokens: int) -> _Model:
     # What a legal plan can hold: the widest worker's window less the histories of all other steps.
     widest = max((w.card.context_tokens for w in workers), default=0)
     histories = (MAX_STEPS - 1) * inner_step_output_tokens
     return _Model(
-        TIER,
-        f"A team of up to {MAX_STEPS} workers, conducted" + _demo_note(_all_demo(workers)),
+        name,
+        description + _demo_note(_all_demo(workers)),
         max(widest - histories, widest // 2),
         max((w.card.max_output_tokens for w in workers), default=0),
         _union(workers, lambda w: w.card.modalities),

@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from podium_core.domain.plan import Plan, Step
+from podium_core.domain.plan import Step
 from podium_core.domain.run import Caps
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.events import (
-    AttemptResult,
     Planned,
+    RoundResult,
     RunEvent,
     RunFinished,
     StepEnded,
     StepResult,
     StepStarted,
 )
-from podium_core.orchestration.ports import PlanReply, Receipt
+from podium_core.orchestration.ports import AttemptResult, PlanReply, Receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class PodiumView:
     metadata: Mapping[str, str]
     demo_workers: frozenset[str]
 
-    def finished(self, finished: RunFinished, plans: Sequence[Plan]) -> dict[str, object]:
+    def finished(self, finished: RunFinished, plans: Sequence[PlanReply]) -> dict[str, object]:
         """Return everything a client may know of its finished run."""
         shown: dict[str, object] = {
             "run_id": finished.run_id,
@@ -39,6 +39,11 @@ class PodiumView:
             "caps": self._caps(),
             "receipt": receipt_object(finished.receipt),
         }
+        if finished.planning:
+            shown["planning"] = [_attempt(attempt) for attempt in finished.planning]
+        if len(finished.rounds) > 1:
+            shown["rounds"] = [_round(result) for result in finished.rounds]
+            shown["flip_count"] = finished.flip_count
         if len(plans) > 1:
             shown["earlier_plans"] = [self.plan(plan) for plan in plans[:-1]]
         return self._with_metadata(shown)
@@ -50,7 +55,7 @@ class PodiumView:
         shown: dict[str, object] = {
             "run_id": run_id,
             "dry_run": True,
-            "plan": self.plan(reply.plan),
+            "plan": self.plan(reply),
             "cost_range_usd_micros": cost_range,
             "usage": {"billed": billed_object(reply.usage)},
             "caps": self._caps(),
@@ -61,7 +66,7 @@ class PodiumView:
     def event(self, event: RunEvent) -> dict[str, object] | None:
         """Return a step event for clients that asked for them; None for what is no news."""
         if isinstance(event, Planned):
-            return {"event": "planned", "run_id": event.run_id, "plan": self.plan(event.plan)}
+            return {"event": "planned", "run_id": event.run_id, "plan": self.plan(event.reply)}
         if isinstance(event, StepStarted):
             place = {"round": event.round, "step": event.step_index}
             return {"event": "step_started", **place, **self._worker(event.worker_id)}
@@ -69,13 +74,17 @@ class PodiumView:
             return {"event": "step_ended", **self.step(event.result)}
         return None
 
-    def plan(self, plan: Plan) -> dict[str, object]:
-        """Return a plan as clients read it."""
-        return {
+    def plan(self, reply: PlanReply) -> dict[str, object]:
+        """Return a plan as clients read it, and why it is less than what was asked for if it is."""
+        plan = reply.plan
+        shown: dict[str, object] = {
             "source": plan.source.value,
             "round": plan.round,
             "steps": [self._planned_step(step) for step in plan.steps],
         }
+        if reply.fallback_reason:
+            shown["fallback_reason"] = reply.fallback_reason.lower()
+        return shown
 
     def step(self, step: StepResult) -> dict[str, object]:
         """Return a finished step: the totals of its attempts, and each attempt."""
@@ -149,6 +158,16 @@ def receipt_object(receipt: Receipt | None) -> dict[str, object] | None:
         "run_id": receipt.run_id,
         "leaf_indices": list(receipt.leaf_indices),
         "checkpoint": receipt.checkpoint,
+    }
+
+
+def _round(result: RoundResult) -> dict[str, object]:
+    return {
+        "round": result.round,
+        "steps": result.step_count,
+        "accepted": result.accepted,
+        "changed": result.changed,
+        "failure": result.failure.lower() or None,
     }
 
 

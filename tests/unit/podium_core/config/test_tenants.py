@@ -54,7 +54,12 @@ tenants:
     [key] = acme.keys
     assert (key.key_id, key.sha256, key.roles) == ("k1", DIGEST, frozenset({CLIENT, AUDITOR}))
     assert key.expires_ns == int(datetime(2027, 1, 1, tzinfo=UTC).timestamp()) * 10**9
-    assert (other.budget_usd_micros, other.only_workers, other.keys, other.caps) == (None, None, (), Caps())
+    assert (other.budget_usd_micros, other.only_workers, other.keys, other.caps) == (
+        None,
+        None,
+        (),
+        Caps(max_rounds=8),
+    )
 
 
 def test_the_right_token_is_its_principal(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from podium.router.v1 import router_service_pb2
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.policy import Verdict
-from podium_core.domain.pool import Card, Health, Pool, Skill, Worker
+from podium_core.domain.pool import Card, Health, LiveEstimate, Pool, Skill, Worker
 from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, Message, Question, RunKind, RunOutcome
 from podium_core.domain.usage import Price, Usage, UsageSource
 from podium_core.orchestration.ports import PlanQuery, PlanReply, WorkerChance
@@ -96,6 +96,7 @@ workers = st.builds(
     st.sampled_from(Health),
     st.booleans(),
     u32,
+    st.none() | st.builds(LiveEstimate, u64, u32, u32),
 )
 caps = st.builds(
     Caps,
@@ -172,7 +173,9 @@ def test_a_card_shows_strengths_and_price_but_not_who_is_behind_it(worker: Worke
     assert (seen.worker_id, seen.is_demo) == (worker.worker_id, worker.is_demo)
     assert (seen.provider, seen.provider_model, seen.region) == ("", "", "")
     assert (seen.card.skills, seen.card.context_tokens) == (worker.card.skills, worker.card.context_tokens)
-    assert seen.price == (None if worker.price in (None, Price(0, 0)) else worker.price)
+    assert seen.price == worker.price
+    named = card_from_proto(_resent(card_to_proto(worker, with_names=True)))
+    assert (named.provider, named.provider_model) == (worker.provider, worker.provider_model)
 
 
 @given(

@@ -1,0 +1,106 @@
+"""Which engine makes the plans: built from the settings, and watched while it serves."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
+from importlib.util import find_spec
+
+from opentelemetry.metrics import Meter
+
+from podium_conductor.engines.embedded.weights import no_inference, read_weights
+from podium_conductor.engines.rules.engine import RulesEngine
+from podium_conductor.engines.vllm.checkpoint import check_checkpoint, digests_of
+from podium_conductor.engines.vllm.engine import Loaded, VllmEngine
+from podium_conductor.engines.vllm.options import ServingOptions
+from podium_conductor.engines.worker.engine import WorkerEngine
+from podium_conductor.engines.worker.router_client import RouterPlanCalls
+from podium_conductor.ports import Engine
+from podium_conductor.settings import ConductorSettings
+from podium_conductor.telemetry import watch_load
+from podium_core.domain.clock import Clock
+from podium_core.domain.errors import PodiumError, invalid
+from podium_core.domain.ids import RandomIds
+from podium_core.runtime.grpc_client import open_channel
+
+_WATCH_EVERY_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+async def start_engine(
+    settings: ConductorSettings, stack: AsyncExitStack, clock: Clock, meter: Meter
+) -> Engine:
+    """Return the engine that the settings name, ready to plan; what it needs is closed with the stack.
+
+    Raises PodiumError when it cannot be had; the message says what to change.
+    """
+    if settings.engine == "vllm":
+        engine = VllmEngine(await load_checkpoint(settings.serving_options), settings.plan_options)
+        watch_load(meter, engine.load)
+        return engine
+    if settings.engine == "worker":
+        router = await stack.enter_async_context(
+            open_channel(settings.router_address, "router", settings.tls)
+        )
+        return WorkerEngine(RouterPlanCalls(router), clock, RandomIds(clock), settings.worker_engine)
+    if settings.engine == "embedded":
+        no_inference(await asyncio.to_thread(read_weights, settings.model_folder))
+    return RulesEngine()
+
+
+async def load_checkpoint(options: ServingOptions) -> Loaded:
+    """Return the checked, loaded and warm model of a checkpoint folder."""
+    folder, adapter = options.model_path.resolve(), options.adapter_path
+    check_checkpoint(folder, adapter)
+    if find_spec("vllm") is None:
+        raise invalid(
+            "engine=vllm needs vLLM, which is not installed here: see docs/conductor-vllm.md",
+            reason="VLLM_NOT_INSTALLED",
+        )
+    # Imported only now: it takes seconds and hundreds of megabytes that no other engine needs.
+    from podium_conductor.engines.vllm.serving import load_model  # noqa: PLC0415
+
+    digests = await asyncio.to_thread(digests_of, folder, adapter)
+    # The folder itself, not the link, so that the digests are those of what is loaded.
+    return Loaded(await load_model(replace(options, model_path=folder)), digests)
+
+
+@asynccontextmanager
+async def watching(
+    engine: Engine, settings: ConductorSettings, set_serving: Callable[[bool], None]
+) -> AsyncIterator[None]:
+    """While inside, report a model that died as not serving, and follow the checkpoint link."""
+    if not isinstance(engine, VllmEngine):
+        yield
+        return
+    task = asyncio.create_task(_watch(engine, settings, set_serving))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _watch(
+    engine: VllmEngine, settings: ConductorSettings, set_serving: Callable[[bool], None]
+) -> None:
+    options = settings.serving_options
+    tried = options.model_path.resolve()
+    while True:
+        await asyncio.sleep(_WATCH_EVERY_S)
+        set_serving(not engine.is_stopped())
+        folder = await asyncio.to_thread(options.model_path.resolve)
+        if folder != tried:
+            tried = folder
+            await _switch(engine, options)
+
+
+async def _switch(engine: VllmEngine, options: ServingOptions) -> None:
+    try:
+        await engine.switch(lambda: load_checkpoint(options))
+    except PodiumError as error:
+        _log.error("the checkpoint was not switched; the old one goes on", extra={"reason": error.reason})
+    else:
+        _log.info("the checkpoint was switched", extra={"model_digest": engine.describe().model_digest})
