@@ -24,8 +24,10 @@ def main() -> None:
         clock = SystemClock()
         try:
             async with running_gateway(settings, telemetry, clock, RandomIds(clock)) as gateway:
-                await until_stopped()
-                await gateway.drain()
+                try:
+                    await until_stopped(*gateway.parts)
+                finally:
+                    await gateway.drain()
         finally:
             telemetry.shutdown()
 

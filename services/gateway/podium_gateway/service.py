@@ -34,12 +34,13 @@ _CANCELLING_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A running gateway, bound to `port`."""
+    """A running gateway, bound to `port`. Its `parts` never end by themselves."""
 
     port: int
     settings: GatewaySettings
     edge: Edge
     recorder: AuditRecorder
+    parts: tuple[asyncio.Task[None], ...]
 
     async def drain(self) -> None:
         """Turn unready, let nobody new in, let running requests finish, stop and seal the rest."""
@@ -94,27 +95,22 @@ async def running_gateway(
             gate=lambda: GateTable() if gate is None else gate.current,
         )
         edge = build_edge(backing, settings, telemetry, clock, ids)
-        for background in (tenants.watch(), pool.keep(), leases.keep(), *([gate.watch()] if gate else [])):
-            task = asyncio.create_task(background)
-            task.add_done_callback(_report_death)
-            stack.push_async_callback(_stop, task)
+        watching = [tenants.watch(), pool.keep(), leases.keep(), *([gate.watch()] if gate else [])]
+        parts = tuple([asyncio.create_task(part) for part in watching])
+        for part in parts:
+            stack.push_async_callback(_stop, part)
         host, port = parse_listen(settings.listen)
         app = build_app(edge, settings.max_body_bytes)
         server, bound = await serve(app, host, port, settings.connection_limits)
         stack.push_async_callback(server.cleanup)
         _log.info("listening", extra={"port": bound})
-        yield Gateway(bound, settings, edge, recorder)
+        yield Gateway(bound, settings, edge, recorder, parts)
 
 
 async def _channel(
     stack: AsyncExitStack, address: str, service: str, settings: GatewaySettings
 ) -> grpc.aio.Channel:
     return await stack.enter_async_context(open_channel(address, service, settings.tls))
-
-
-def _report_death(task: asyncio.Task[None]) -> None:
-    if not task.cancelled():
-        _log.critical("a background task died; restart the gateway", exc_info=task.exception())
 
 
 async def _stop(task: asyncio.Task[None]) -> None:

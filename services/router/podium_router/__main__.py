@@ -61,12 +61,12 @@ async def serve(settings: RouterSettings) -> None:
         servicer = RouterServicer(dispatcher, catalog, allow_cli=settings.allow_cli)
         add_RouterServiceServicer_to_server(servicer, server.server)
         await server.start()
+        stack.push_async_callback(endings.drain, settings.end_budget_s)
+        stack.push_async_callback(dispatcher.drain, timeout_s=1.0)
+        stack.push_async_callback(server.stop, settings.drain_s)
         watching = asyncio.create_task(pool.watch())
-        await until_stopped()
-        watching.cancel()
-        await server.stop(settings.drain_s)
-        await dispatcher.drain(timeout_s=1.0)
-        await endings.drain(settings.end_budget_s)
+        stack.callback(watching.cancel)
+        await until_stopped(watching)
 
 
 def main() -> None:

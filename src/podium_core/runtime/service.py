@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from podium_core.domain.errors import PodiumError
+from podium_core.domain.errors import Code, PodiumError
 
 if sys.platform != "win32":
     import uvloop
@@ -35,18 +35,28 @@ def run_service(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
         raise SystemExit(_INTERRUPTED) from None
 
 
-async def until_stopped() -> None:
-    """Return at the first SIGTERM or SIGINT; a second one then has its usual effect."""
+async def until_stopped(*parts: asyncio.Task[None]) -> None:
+    """Return at the first SIGTERM or SIGINT; a second one then has its usual effect.
+
+    Raises PodiumError when one of `parts`, tasks that never end by themselves, has ended: a service that
+    lacks a part of itself, such as the one that reads revoked keys, must not go on.
+    """
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
         loop.add_signal_handler(number, stopped.set)
+    waiting = loop.create_task(stopped.wait())
     try:
-        await stopped.wait()
+        await asyncio.wait((waiting, *parts), return_when=asyncio.FIRST_COMPLETED)
     finally:
+        waiting.cancel()
         for number in signals:
             loop.remove_signal_handler(number)
+    for part in parts:
+        if part.done():
+            _log.critical("a part ended", exc_info=None if part.cancelled() else part.exception())
+            raise PodiumError(Code.INTERNAL, "a part of this service ended unexpectedly", reason="PART_ENDED")
 
 
 def _log_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -24,6 +24,30 @@ def test_a_signal_stops_the_service_in_order(number: signal.Signals) -> None:
     assert steps == ["drained"]
 
 
+def test_a_service_that_lacks_a_part_of_itself_does_not_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    steps = []
+
+    async def dies() -> None:
+        await asyncio.sleep(0.01)
+        raise RuntimeError("secret-dsn")
+
+    async def main() -> None:
+        lives = asyncio.create_task(asyncio.sleep(60))
+        try:
+            await asyncio.wait_for(until_stopped(lives, asyncio.create_task(dies())), 5)
+        finally:
+            lives.cancel()
+            steps.append("drained")
+
+    with pytest.raises(SystemExit) as exited:
+        run_service(main)
+    assert (exited.value.code, steps) == (1, ["drained"])
+    assert [record.message for record in caplog.records] == [
+        "a part ended",
+        "a part of this service ended unexpectedly",
+    ]
+
+
 def test_it_runs_on_uvloop() -> None:
     kinds = []
 
