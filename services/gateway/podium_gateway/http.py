@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -40,6 +40,11 @@ class Edge:
     telemetry: RunTelemetry
     clock: Clock
     inner_step_output_tokens: int
+    started_s: int = field(init=False)
+    """When this gateway began to serve (Unix seconds): the `created` of its models, the same at each call."""
+
+    def __post_init__(self) -> None:
+        self.started_s = self.clock.now_ns() // _NANOS
 
     async def models(self, request: web.Request) -> web.Response:
         """List what this tenant may name."""
@@ -47,7 +52,7 @@ class Edge:
         listed = model_list(
             self.pool.current(),
             allowed,
-            created=self.clock.now_ns() // _NANOS,
+            created=self.started_s,
             inner_step_output_tokens=self.inner_step_output_tokens,
         )
         return web.Response(text=json_text(listed), content_type=_JSON)
@@ -59,7 +64,7 @@ class Edge:
             self.pool.current(),
             allowed,
             request.match_info["model"],
-            created=self.clock.now_ns() // _NANOS,
+            created=self.started_s,
             inner_step_output_tokens=self.inner_step_output_tokens,
         )
         return web.Response(text=json_text(found), content_type=_JSON)
