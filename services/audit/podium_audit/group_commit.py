@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from podium_audit.commands import Applied, Command
+from podium_audit.commands import Applied, Command, EndAttempt
 from podium_audit.log import Log
 from podium_audit.ports import Metrics, StoreError
 from podium_core.domain.clock import Clock
@@ -21,6 +21,7 @@ from podium_core.domain.errors import Code, PodiumError
 _NS_PER_S = 1_000_000_000
 _PROBE_EVERY_S = 1.0
 _RETRY_AFTER_S = 1.0
+_PATIENCE_S = 0.004
 
 _log = logging.getLogger(__name__)
 
@@ -134,8 +135,15 @@ class GroupCommit:
                     return None
                 if not self._wake.wait(None if self._is_healthy else _PROBE_EVERY_S):
                     return []
+            if self._is_healthy and not self._is_hurried():
+                # The seal, or the next step's permit, is a moment behind: let them share this commit.
+                self._wake.wait_for(self._is_hurried, _PATIENCE_S)
             count = min(len(self._queue), self._batch_limit)
             return [self._queue.popleft() for _ in range(count)]
+
+    def _is_hurried(self) -> bool:
+        """Whether somebody waits for this commit: nothing that a client sees waits for an attempt's end."""
+        return self._is_stopping or any(not isinstance(item.command, EndAttempt) for item in self._queue)
 
     def _perform(self, batch: Sequence[_Item]) -> None:
         started_ns = self._clock.monotonic_ns()
