@@ -62,6 +62,7 @@ class GroupCommit:
         queue_bound: int,
         batch_limit: int,
         commit_wait_s: float,
+        patience_s: float = _PATIENCE_S,
     ) -> None:
         self._log = log
         self._clock = clock
@@ -69,6 +70,7 @@ class GroupCommit:
         self._queue_bound = queue_bound
         self._batch_limit = batch_limit
         self._commit_wait_s = commit_wait_s
+        self._patience_s = patience_s
         self._queue: deque[_Item] = deque()
         self._wake = threading.Condition()
         self._is_stopping = False
@@ -137,7 +139,7 @@ class GroupCommit:
                     return []
             if self._is_healthy and not self._is_hurried():
                 # The seal, or the next step's permit, is a moment behind: let them share this commit.
-                self._wake.wait_for(self._is_hurried, _PATIENCE_S)
+                self._wake.wait_for(self._is_hurried, self._patience_s)
             count = min(len(self._queue), self._batch_limit)
             return [self._queue.popleft() for _ in range(count)]
 

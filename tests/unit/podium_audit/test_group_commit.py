@@ -173,15 +173,22 @@ async def test_a_log_that_cannot_be_read_does_not_start() -> None:
         await again.start()
 
 
-async def test_an_end_waits_a_moment_to_share_the_commit_of_the_seal_behind_it(scene: Scene) -> None:
+async def test_an_end_waits_a_moment_to_share_the_commit_of_the_seal_behind_it() -> None:
+    scene = Scene(patience_s=30.0)
+    await scene.commit.start()
     await later(scene, open_run())
     await later(scene, begin())
     before = scene.store.commits
     ended = later(scene, end())
-    await asyncio.sleep(0)  # the end is in the queue, alone
+    await asyncio.sleep(0.05)
+    assert not ended.done()
     await asyncio.gather(ended, later(scene, seal()))
     assert scene.store.commits == before + 1
-    # Alone it is committed all the same.
-    await later(scene, open_run("run_2"))
-    await later(scene, begin("att_2", run_id="run_2"))
-    await later(scene, end("att_2", run_id="run_2"))
+    await scene.commit.stop()
+
+
+async def test_an_end_alone_is_committed_all_the_same(scene: Scene) -> None:
+    await later(scene, open_run())
+    await later(scene, begin())
+    await later(scene, end())
+    assert scene.store.commits == 3
