@@ -25,6 +25,7 @@ from podium_core.orchestration.ports import (
 
 # Sampling belongs to every step; everything else shapes the answer and so belongs to the last step only.
 _SAMPLING = frozenset({"temperature", "top_p", "seed"})
+_NOTHING = Reservation(0, 0, 0)
 _WORKER_TROUBLE = frozenset({Code.PROVIDER_FAILED, Code.RATE_LIMITED, Code.DEADLINE, Code.UNAVAILABLE})
 _RUN_TROUBLE = frozenset({Code.AUDIT_UNAVAILABLE, Code.CONFLICT, Code.CANCELLED})
 
@@ -112,17 +113,17 @@ class AttemptMaker:
     async def _attempt(self, task: StepTask, worker_id: str) -> _Attempt:
         context = self._context
         worker = context.pool.by_id[worker_id]
-        attempt = _Attempt(self._call(task, worker), Reservation(0, 0, 0), context.elapsed_us)
+        started_us = context.elapsed_us
         try:
-            attempt.reservation = context.ledger.reserve(
+            reservation = context.ledger.reserve(
                 context.fixed_input_tokens + _prompt_bytes(task.prompt),
                 self._output_limit(task, worker),
                 worker.price,
             )
         except PodiumError as error:
-            attempt.error = error
-            return attempt
-        attempt.call = self._call(task, worker, attempt.reservation.max_output_tokens)
+            return _Attempt(self._call(task, worker, 0), _NOTHING, started_us, error=error)
+        call = self._call(task, worker, reservation.max_output_tokens)
+        attempt = _Attempt(call, reservation, started_us)
         try:
             await self._listen(task, attempt)
         except PodiumError as error:
@@ -156,7 +157,7 @@ class AttemptMaker:
                 Code.PROVIDER_FAILED, "the worker's answer ended early", reason="STREAM_INCOMPLETE"
             )
 
-    def _call(self, task: StepTask, worker: Worker, max_output_tokens: int = 0) -> StepCall:
+    def _call(self, task: StepTask, worker: Worker, max_output_tokens: int) -> StepCall:
         context = self._context
         parameters = context.parameters
         if not task.is_answer:
