@@ -68,14 +68,7 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
         worker_id=message.worker_id,
         provider=message.provider,
         provider_model=message.provider_model,
-        card=Card(
-            skills=_skills_from_proto(message.skills),
-            context_tokens=message.context_tokens,
-            max_output_tokens=message.max_output_tokens,
-            output_tokens_per_second=message.output_tokens_per_second,
-            modalities=frozenset(message.modalities),
-            features=frozenset(message.features),
-        ),
+        card=_card(message, frozenset(message.features)),
         price=price,
         region=message.region,
         health=WORKER_HEALTH.from_proto(message.health),
@@ -116,13 +109,7 @@ def card_from_proto(message: conductor_service_pb2.Card) -> Worker:
         worker_id=message.worker_id,
         provider=message.provider,
         provider_model=message.provider_model,
-        card=Card(
-            skills=_skills_from_proto(message.skills),
-            context_tokens=message.context_tokens,
-            max_output_tokens=message.max_output_tokens,
-            output_tokens_per_second=message.output_tokens_per_second,
-            modalities=frozenset(message.modalities),
-        ),
+        card=_card(message, frozenset()),
         price=price if message.has_price or price != Price(0, 0) else None,
         is_demo=message.is_demo,
     )
@@ -152,6 +139,17 @@ def _skills_to_proto(skills: Iterable[Skill]) -> list[plan_pb2.Skill]:
         )
         for skill in skills
     ]
+
+
+def _card(message: router_service_pb2.Worker | conductor_service_pb2.Card, features: frozenset[str]) -> Card:
+    return Card(
+        skills=_skills_from_proto(message.skills),
+        context_tokens=message.context_tokens,
+        max_output_tokens=message.max_output_tokens,
+        output_tokens_per_second=message.output_tokens_per_second,
+        modalities=frozenset(message.modalities),
+        features=features,
+    )
 
 
 def _skills_from_proto(messages: Iterable[plan_pb2.Skill]) -> tuple[Skill, ...]:
