@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := src services verifier tests benchmarks docs
+SOURCES := src services training verifier tests benchmarks docs
 export PODIUM_HOME ?= $(CURDIR)/.podium
 
 .PHONY: help setup up down test vllm-test faults bench check lint types imports proto proto-check proto-pin docs docs-check lock lock-vllm lock-check audit-deps fmt clean

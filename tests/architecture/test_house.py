@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
     path
-    for top in ("src", "services", "verifier")
+    for top in ("src", "services", "training", "verifier")
     for path in (ROOT / top).rglob("*.py")
     if "__pycache__" not in path.parts
 )

@@ -1,0 +1,1 @@
+"""Trains Conductors and measures what they are worth: environments, rewards, baselines, evaluation."""

@@ -1,0 +1,1 @@
+"""Where plans are tried: recorded answers, simulated workers, the demo provider, live workers."""

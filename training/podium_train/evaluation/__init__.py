@@ -1,0 +1,1 @@
+"""Systems measured on the same items: metrics, intervals, tables, plots."""

@@ -1,0 +1,1 @@
+"""Recorded answers of real models: the data folder's format, read strictly, and importers that write it."""
