@@ -58,8 +58,10 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
         ("sqlite3", ("services/audit/",)),
         ("litellm", ("services/router/",)),
         ("vllm", ("services/conductor/podium_conductor/engines/vllm/serving.py",)),
-        ("torch", ()),
-        ("transformers", ()),
+        ("torch", ("training/",)),
+        ("transformers", ("training/",)),
+        ("trl", ("training/",)),
+        ("sklearn", ("training/",)),
         ("cryptography", ("services/audit/", "src/podium_cli/", "verifier/")),
     ],
 )
