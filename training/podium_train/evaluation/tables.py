@@ -1,0 +1,129 @@
+"""Measurements as Markdown: what is exact and what is simulated never stand in one table."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_SYSTEM_HEAD = (
+    "| system | accuracy | seeds | valid | if valid | calls | worker tokens | own tokens | USD / 1000 | headroom |",
+    "|---|---|---|---|---|---|---|---|---|---|",
+)
+_COMPARISON_HEAD = (
+    "| system less reference | difference | 95 % interval | per seed | p (Holm) | McNemar | detectable |",
+    "|---|---|---|---|---|---|---|",
+)
+_BUDGET_HEAD = (
+    "| system against reference | on | pairs | worker tokens | own included | money | accuracy difference |",
+    "|---|---|---|---|---|---|---|",
+)
+_SHAPE_HEAD = ("| system | steps (share of questions) | worker entropy, bits | share of even use | top worker |", "|---|---|---|---|---|")
+_MICROS = 1_000_000
+_TINY_P = 0.0001
+
+
+def suite_section(suite: Mapping[str, Any]) -> str:
+    """Return the Markdown of one suite: systems (exact, then simulated), shapes, comparisons, budgets."""
+    exact = [system for system in suite["systems"] if not system["simulated_share"]]
+    simulated = [system for system in suite["systems"] if system["simulated_share"]]
+    parts = [f"### {suite['title']}", f"{suite['item_count']} items."]
+    if exact:
+        parts.append(_table(_SYSTEM_HEAD, map(_system_row, exact)))
+    if simulated:
+        parts += [
+            "**Simulated** (some effects of verifying, refining or planning are assumed, not recorded):",
+            _table(_SYSTEM_HEAD, map(_system_row, simulated)),
+        ]
+    for title, head, rows in (
+        ("Shapes of plans:", _SHAPE_HEAD, [_shape_row(system) for system in suite["systems"] if _has_shape(system)]),
+        ("Differences, paired and clustered by family:", _COMPARISON_HEAD, _comparison_rows(suite)),
+        ("Spending on the same items:", _BUDGET_HEAD, [_budget_row(entry) for entry in suite["budgets"]]),
+    ):
+        if rows:
+            parts += [title, _table(head, rows)]
+    return "\n\n".join(parts)
+
+
+def percent(value: float) -> str:
+    """Return a share as per cent with one decimal."""
+    return f"{100 * value:.1f}"
+
+
+def points(value: float) -> str:
+    """Return a difference of shares in percentage points, signed."""
+    return f"{100 * value:+.1f}"
+
+
+def _table(head: Sequence[str], rows: Any) -> str:
+    return "\n".join([*head, *rows])
+
+
+def _system_row(system: Mapping[str, Any]) -> str:
+    seeds = system["seeds"]
+    between = f"{percent(seeds['lowest'])}–{percent(seeds['highest'])} ({seeds['count']})" if seeds["count"] > 1 else "–"
+    marks = f" ({', '.join(system['marks'])})" if system["marks"] else ""
+    captured = system["headroom_captured"]
+    return _row(
+        f"{system['name']}{marks}",
+        percent(system["accuracy"]),
+        between,
+        percent(system["validity"]),
+        percent(system["accuracy_given_valid"]),
+        f"{system['calls']:.2f}",
+        f"{system['worker_tokens']:.0f}",
+        f"{system['conductor_tokens']:.0f}",
+        f"{system['cost_usd_micros'] * 1000 / _MICROS:.2f}",
+        "–" if captured is None else f"{100 * captured:.0f} %",
+    )
+
+
+def _has_shape(system: Mapping[str, Any]) -> bool:
+    return "worker" not in system["marks"] and bool(system["worker_shares"])
+
+
+def _shape_row(system: Mapping[str, Any]) -> str:
+    steps = ", ".join(f"{count}: {percent(share)} %" for count, share in system["steps"].items())
+    top = max(system["worker_shares"], key=lambda worker: system["worker_shares"][worker])
+    return _row(
+        system["name"],
+        steps,
+        f"{system['worker_entropy']:.2f}",
+        f"{100 * system['used_entropy_share']:.0f} %",
+        f"{top} {percent(system['worker_shares'][top])} %",
+    )
+
+
+def _comparison_rows(suite: Mapping[str, Any]) -> list[str]:
+    return [_comparison_row(entry) for entry in suite["comparisons"]]
+
+
+def _comparison_row(entry: Mapping[str, Any]) -> str:
+    interval = entry["interval"]
+    return _row(
+        f"{entry['system']} − {entry['reference']}",
+        points(interval["mean"]),
+        f"{points(interval['low'])} to {points(interval['high'])}",
+        ", ".join(map(points, entry["per_seed"])) if len(entry["per_seed"]) > 1 else "–",
+        _p(entry["holm_p"]),
+        ", ".join(map(_p, entry["mcnemar"])),
+        f"{100 * interval['detectable']:.1f}",
+    )
+
+
+def _p(value: float) -> str:
+    return f"< {_TINY_P}" if value < _TINY_P else f"{value:.4f}"
+
+
+def _budget_row(entry: Mapping[str, Any]) -> str:
+    difference = entry["difference"]
+    return _row(
+        f"{entry['system']} : {entry['reference']}",
+        entry["subset"],
+        str(entry["pair_count"]),
+        f"{entry['worker_tokens']:.3f}",
+        f"{entry['own_included']:.3f}",
+        f"{entry['money']:.3f}",
+        f"{points(difference['mean'])} ({points(difference['low'])} to {points(difference['high'])})",
+    )
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
