@@ -67,6 +67,7 @@ def _suite(report: SuiteReport) -> dict[str, Any]:
     return {
         "name": runs.name,
         "title": runs.title,
+        "group": runs.group,
         "item_count": len(positions),
         "systems": [_system(runs, name, accuracies) for name in runs.systems],
         "comparisons": [asdict(entry) for entry in report.comparisons],

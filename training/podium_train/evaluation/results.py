@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from podium_core.domain.usage import Usage
 from podium_train.environments.port import Outcome, Task, Verdict
@@ -25,6 +25,7 @@ class Answered:
 
     task_id: str
     family: str
+    difficulty: str
     pool: tuple[str, ...]
     verdict: Verdict
     is_right: bool
@@ -51,6 +52,7 @@ def answered(task: Task, outcome: Outcome, own: Usage | None = None, own_cost_us
     return Answered(
         task_id=task.task_id,
         family=task.family,
+        difficulty=task.difficulty,
         pool=tuple(worker.worker_id for worker in task.workers),
         verdict=outcome.verdict,
         is_right=outcome.is_right,
@@ -96,6 +98,8 @@ class SuiteRuns:
     name: str
     title: str
     systems: Mapping[str, SystemRuns]
+    group: str = ""
+    """Suites of one group differ in one number (a pool's size) and share a table."""
 
     def __post_init__(self) -> None:
         ids = {tuple(line.task_id for line in runs.runs[0]) for runs in self.systems.values()}
@@ -107,3 +111,21 @@ class SuiteRuns:
         """The positions of the tasks that every run of every system could be scored on."""
         runs = [run for system in self.systems.values() for run in system.runs]
         return [k for k in range(len(runs[0])) if all(run[k].is_scorable for run in runs)] if runs else []
+
+    def levels(self) -> list["SuiteRuns"]:
+        """Return the suite apart by difficulty; nothing when there is only one level."""
+        some = next(iter(self.systems.values())).runs[0]
+        names = sorted({line.difficulty for line in some})
+        return [self._level(name) for name in names] if len(names) > 1 else []
+
+    def _level(self, difficulty: str) -> "SuiteRuns":
+        narrowed = {
+            name: replace(
+                system,
+                runs=tuple(
+                    tuple(line for line in run if line.difficulty == difficulty) for run in system.runs
+                ),
+            )
+            for name, system in self.systems.items()
+        }
+        return SuiteRuns(f"{self.name}-{difficulty}", f"{self.title}: {difficulty} items", narrowed)

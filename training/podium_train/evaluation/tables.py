@@ -127,3 +127,47 @@ def _budget_row(entry: Mapping[str, Any]) -> str:
 
 def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def grid_section(suites: Sequence[Mapping[str, Any]]) -> str:
+    """Return the Markdown of suites that differ in one number: accuracy per system and suite, then gains."""
+    labels = [suite["title"].rpartition(": ")[2] for suite in suites]
+    title = suites[0]["title"].rpartition(": ")[0]
+    head = (_row("accuracy", *labels), f"|---|{'---|' * len(suites)}")
+    names = list(dict.fromkeys(system["name"] for suite in suites for system in suite["systems"]))
+    parts = [f"### {title}", f"{' / '.join(str(suite['item_count']) for suite in suites)} items."]
+    for is_simulated in (False, True):
+        rows = [row for name in names if (row := _grid_row(suites, name, is_simulated=is_simulated))]
+        if rows:
+            parts += ["**Simulated:**"] if is_simulated else []
+            parts.append(_table(head, rows))
+    gains = _gain_rows(suites)
+    if gains:
+        parts.append(_table((_row("difference (95 % interval)", *labels), head[1]), gains))
+    return "\n\n".join(parts)
+
+
+def _grid_row(suites: Sequence[Mapping[str, Any]], name: str, *, is_simulated: bool) -> str | None:
+    cells = [_system_named(suite, name) for suite in suites]
+    if any(bool(system and system["simulated_share"]) for system in cells) is not is_simulated:
+        return None
+    return _row(name, *("–" if system is None else percent(system["accuracy"]) for system in cells))
+
+
+def _system_named(suite: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    return next((system for system in suite["systems"] if system["name"] == name), None)
+
+
+def _gain_rows(suites: Sequence[Mapping[str, Any]]) -> list[str]:
+    pairs = list(
+        dict.fromkeys((entry["system"], entry["reference"]) for suite in suites for entry in suite["comparisons"])
+    )
+    return [_row(f"{pair[0]} − {pair[1]}", *(_gain(suite, pair) for suite in suites)) for pair in pairs]
+
+
+def _gain(suite: Mapping[str, Any], pair: tuple[str, str]) -> str:
+    for entry in suite["comparisons"]:
+        if (entry["system"], entry["reference"]) == pair:
+            interval = entry["interval"]
+            return f"{points(interval['mean'])} ({points(interval['low'])} to {points(interval['high'])})"
+    return "–"
