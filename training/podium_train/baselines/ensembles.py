@@ -31,9 +31,9 @@ class SelfConsistency:
     @property
     def name(self) -> str:
         """Names the number of answers."""
-        return f"self-consistency × {self.votes}"
+        return f"self-consistency x {self.votes}"
 
-    async def answer(self, task: Task, run: int) -> Answered:
+    async def answer(self, task: Task, run: int) -> Answered:  # noqa: ARG002 - every run is the same
         """Ask the same worker again and again and count."""
         worker = chosen(self.scorer, task)
         return answered(task, await voted(self.trial, [worker] * self.votes, task))
@@ -53,7 +53,7 @@ class Majority:
         """Names how many vote."""
         return "majority of all" if self.count is None else f"majority of top {self.count}"
 
-    async def answer(self, task: Task, run: int) -> Answered:
+    async def answer(self, task: Task, run: int) -> Answered:  # noqa: ARG002 - every run is the same
         """Ask the best ones and count."""
         return answered(task, await voted(self.trial, ranked(self.scorer, task)[: self.count], task))
 
@@ -67,7 +67,7 @@ class MixtureOfAgents:
     name: str = "MoA"
     marks: tuple[str, ...] = ()
 
-    async def answer(self, task: Task, run: int) -> Answered:
+    async def answer(self, task: Task, run: int) -> Answered:  # noqa: ARG002 - every run is the same
         """Perform the two-layer plan."""
         order = ranked(self.scorer, task)
         proposals = [Step(worker, "") for worker in order]
@@ -83,10 +83,10 @@ class SelfRefine:
     scorer: Scorer
     trial: Trial
     steps: int = 5
-    name: str = "self-refine × 5"
+    name: str = "self-refine x 5"
     marks: tuple[str, ...] = ()
 
-    async def answer(self, task: Task, run: int) -> Answered:
+    async def answer(self, task: Task, run: int) -> Answered:  # noqa: ARG002 - every run is the same
         """Perform solve, then check and correct in turns."""
         worker = chosen(self.scorer, task)
         plan = [Step(worker, "")]

@@ -48,7 +48,7 @@ class TextRouters:
 
 
 class Lineup:
-    """Fits each baseline once, on items without the held-out workers, and gives those that a suite can use."""
+    """Fits each baseline once, without the held-out workers, and gives those that a suite can use."""
 
     def __init__(
         self, recorded: RecordedSet, trial: Trial, names: Sequence[str], routers: TextRouters | None
@@ -112,8 +112,8 @@ def _text_systems(
         return []
     if routers is None:
         raise invalid(
-            "the systems tfidf and knn need scikit-learn: install requirements/train.txt, or leave them out of"
-            " --systems"
+            "the systems tfidf and knn need scikit-learn: install requirements/train.txt, or leave them out"
+            " of --systems"
         )
     made: list[tuple[str, Scorer, tuple[str, ...]]] = []
     if "tfidf" in names:

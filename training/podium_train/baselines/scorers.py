@@ -138,9 +138,7 @@ class _Table:
     rows: dict[str, dict[Key, _Mean]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(_Mean)))
 
 
-def _means(
-    recorded: RecordedSet, key_of: Callable[[RecordedItem], Key]
-) -> Mapping[str, Mapping[Key, _Mean]]:
+def _means(recorded: RecordedSet, key_of: Callable[[RecordedItem], Key]) -> Mapping[str, Mapping[Key, _Mean]]:
     table = _Table()
     for item in recorded.items:
         key = key_of(item)

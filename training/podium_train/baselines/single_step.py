@@ -22,7 +22,7 @@ class OneWorker:
         """The worker's id."""
         return self.worker_id
 
-    async def answer(self, task: Task, run: int) -> Answered:
+    async def answer(self, task: Task, run: int) -> Answered:  # noqa: ARG002 - every run is the same
         """Ask the worker."""
         if all(worker.worker_id != self.worker_id for worker in task.workers):
             return answered(task, Outcome(Verdict.UNSCORABLE, None, reason="NOT_IN_POOL"))
@@ -38,7 +38,7 @@ class Routed:
     trial: Trial
     marks: tuple[str, ...] = ()
 
-    async def answer(self, task: Task, run: int) -> Answered:
+    async def answer(self, task: Task, run: int) -> Answered:  # noqa: ARG002 - every run is the same
         """Ask the worker with the highest score."""
         return answered(task, await alone(self.trial, chosen(self.scorer, task), task))
 
@@ -52,7 +52,7 @@ class Oracle:
     name: str = "oracle"
     marks: tuple[str, ...] = (PEEKS,)
 
-    async def answer(self, task: Task, run: int) -> Answered:
+    async def answer(self, task: Task, run: int) -> Answered:  # noqa: ARG002 - every run is the same
         """Try all workers, best guess first, and keep the first that is right."""
         scores = self.scorer.scores(task)
         outcomes = [

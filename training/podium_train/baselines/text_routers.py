@@ -90,19 +90,24 @@ class NeighbourRouter(_TextRouter):
 
 
 class _Regressions(_Fitted):
+    """All workers' regressions as one matrix; a worker that was always right or always wrong is a constant."""
+
     def __init__(self, items: Sequence[RecordedItem], penalty: float) -> None:
         self._vectorizer = _vectorizer()
         features = self._vectorizer.fit_transform([_text(item.question) for item in items])
-        self._models = {
-            worker: _regression(features, shares, penalty) for worker, shares in _shares(items).items()
-        }
+        fitted = {worker: _regression(features, shares, penalty) for worker, shares in _shares(items).items()}
+        self._constant = {worker: model for worker, model in fitted.items() if isinstance(model, float)}
+        models = {worker: model for worker, model in fitted.items() if not isinstance(model, float)}
+        self._workers = list(models)
+        width = features.shape[1]
+        self._weights = np.array([model.coef_[0] for model in models.values()]).reshape(-1, width).T
+        self._offsets = np.array([model.intercept_[0] for model in models.values()])
 
     def predicted(self, question: str) -> Mapping[str, float]:
         row = self._vectorizer.transform([_text(question)])
-        return {
-            worker: model if isinstance(model, float) else float(model.predict_proba(row)[0, 1])
-            for worker, model in self._models.items()
-        }
+        logits = np.asarray(row @ self._weights).ravel() + self._offsets
+        chances = 1 / (1 + np.exp(-logits))
+        return {**self._constant, **dict(zip(self._workers, map(float, chances), strict=True))}
 
 
 class _Neighbours(_Fitted):
@@ -138,7 +143,7 @@ def _regression(features: object, shares: Floats, penalty: float) -> LogisticReg
     model = LogisticRegression(C=penalty, max_iter=_ITERATIONS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(features[rows], labels[kept], sample_weight=weights[kept])  # type: ignore[index, no-any-return]
+        return model.fit(features[rows], labels[kept], sample_weight=weights[kept])  # type: ignore[index]
 
 
 def _chosen_on_dev(candidates: Sequence[_Fitted], dev: Sequence[RecordedItem]) -> _Fitted:

@@ -1,4 +1,4 @@
-"""What a system spends beside a dearer reference: tokens and money as ratios, on all items and on hard ones."""
+"""What a system spends beside a dearer reference, as ratios, on all items and on those of several steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,9 @@ def _budget(
         reference,
         subset,
         len(pairs),
-        _ratio([o.worker_usage.total_tokens for o, _ in pairs], [t.worker_usage.total_tokens for _, t in pairs]),
+        _ratio(
+            [o.worker_usage.total_tokens for o, _ in pairs], [t.worker_usage.total_tokens for _, t in pairs]
+        ),
         _ratio([ours.tokens for ours, _ in pairs], [theirs.tokens for _, theirs in pairs]),
         _ratio([ours.cost_usd_micros for ours, _ in pairs], [theirs.cost_usd_micros for _, theirs in pairs]),
         interval,

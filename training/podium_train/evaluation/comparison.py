@@ -61,9 +61,7 @@ def compare(
             item_count=len(chosen),
             interval=interval,
             holm_p=p,
-            per_seed=tuple(
-                float(run.mean() - right[reference].mean()) for run in right[system]
-            ),
+            per_seed=tuple(float(run.mean() - right[reference].mean()) for run in right[system]),
             mcnemar=tuple(_mcnemar(run, right[reference][0]) for run in right[system]),
         )
         for (system, reference), interval, p in zip(pairs, intervals, adjusted, strict=True)

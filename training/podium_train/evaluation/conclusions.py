@@ -36,7 +36,9 @@ def _pairs(runs: SuiteRuns, conductors: Sequence[str]) -> list[tuple[str, str]]:
         references = (BEST_SINGLE, TEXT_ROUTER, MOA, *conductors[:k])
         pairs += [(name, reference) for reference in references if reference in runs.systems]
         pairs += [(ablated, name) for ablated in ablations_of(runs, name)]
-        pairs += [(ablated, BEST_SINGLE) for ablated in ablations_of(runs, name) if BEST_SINGLE in runs.systems]
+        pairs += [
+            (ablated, BEST_SINGLE) for ablated in ablations_of(runs, name) if BEST_SINGLE in runs.systems
+        ]
     if BEST_SINGLE in runs.systems:
         pairs += [(name, BEST_SINGLE) for name in _baselines(runs, conductors)]
     return pairs
@@ -56,7 +58,8 @@ def _baselines(runs: SuiteRuns, conductors: Sequence[str]) -> list[str]:
     return [
         name
         for name, system in runs.systems.items()
-        if name not in left_out and not {ABLATION, WORKER} & set(system.marks)
+        if name not in left_out
+        and not {ABLATION, WORKER} & set(system.marks)
         and (PEEKS not in system.marks or name != ORACLE)
     ]
 

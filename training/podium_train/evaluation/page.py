@@ -10,7 +10,8 @@ from podium_train.evaluation.tables import grid_section, suite_section
 _HEAD = """\
 # Results
 
-Written by `podium-train evaluate` and `podium-train results` from the measurements in [results/](results/); not edited by hand.
+Written by `podium-train evaluate` and `podium-train results` from the measurements in [results/](results/);
+not edited by hand.
 
 - *Exact*: a solving step returns its worker's recorded answer, an aggregating step the vote over the recorded
   answers it sees. *Simulated* rows also use assumed effects of checking, correcting or planning, and stand in

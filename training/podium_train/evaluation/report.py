@@ -58,7 +58,9 @@ def read(text: str, name: str) -> dict[str, Any]:
 
 
 def _no_document(name: str) -> PodiumError:
-    return invalid(f"{name} is no measurement of `podium-train evaluate` ({FORMAT}); remove it or name others")
+    return invalid(
+        f"{name} is no measurement of `podium-train evaluate` ({FORMAT}); remove it or name others"
+    )
 
 
 def _suite(report: SuiteReport) -> dict[str, Any]:

@@ -47,7 +47,9 @@ class Answered:
         return self.worker_usage.total_tokens + self.conductor_usage.total_tokens
 
 
-def answered(task: Task, outcome: Outcome, own: Usage | None = None, own_cost_usd_micros: int = 0) -> Answered:
+def answered(
+    task: Task, outcome: Outcome, own: Usage | None = None, own_cost_usd_micros: int = 0
+) -> Answered:
     """Return the line of `outcome`; `own` are the tokens spent on writing the plan."""
     return Answered(
         task_id=task.task_id,

@@ -97,7 +97,8 @@ def mcnemar_p(only_first: int, only_second: int) -> float:
         return 1.0
     fewer = min(only_first, only_second)
     tail = sum(math.comb(total, k) for k in range(fewer + 1))
-    return min(1.0, 2 * tail / 2**total)
+    share: float = 2 * tail / 2**total
+    return min(1.0, share)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

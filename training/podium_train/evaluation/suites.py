@@ -53,10 +53,10 @@ class SuiteMaker:
         clean, known = clean_pool(recorded.models), training_pool(recorded.models)
         held_out = {worker_id(model) for model in HELD_OUT_WORKERS}
         drawn = self._drawn(clean, test)
-        yield Suite("rg-clean", "Held-out items, random pools of 3–5 from the clean pool", drawn)
+        yield Suite("rg-clean", "Held-out items, random pools of 3 to 5 from the clean pool", drawn)
         yield Suite(
             "rg-known",
-            "Families and workers known, random pools of 3–5",
+            "Families and workers known, random pools of 3 to 5",
             self._drawn(known, test),
         )
         yield Suite(
@@ -70,7 +70,9 @@ class SuiteMaker:
         dominant = _dominant(select(recorded, [Split.DEV]), clean)
         yield Suite(
             "rg-without-dominant",
-            f"The best worker on dev ({worker_id(dominant)}) removed, random pools of 3–5" if dominant else "",
+            f"The best worker on dev ({worker_id(dominant)}) removed, random pools of 3 to 5"
+            if dominant
+            else "",
             self._drawn([model for model in clean if model != dominant], test),
         )
         yield from (self._sized("rg", "Reasoning-gym, clean pool", test, clean, k) for k in _SIZES)
@@ -84,7 +86,7 @@ class SuiteMaker:
     def _zeroeval(self) -> Iterable[Suite]:
         recorded = self.recorded.of(Source.ZEROEVAL)
         tasks = self._drawn(recorded.models, select(recorded, [Split.TEST]))
-        yield Suite("zeroeval", "ZeroEval (GSM8K, CRUXEval), random pools of 3–5", tasks)
+        yield Suite("zeroeval", "ZeroEval (GSM8K, CRUXEval), random pools of 3 to 5", tasks)
 
     def _drawn(self, models: Sequence[str], items: RecordedSet) -> tuple[Task, ...]:
         if len(models) < _FEWEST:
@@ -105,7 +107,9 @@ class SuiteMaker:
             tasks += shared
             title = f"All held-out {level} items, all clean workers in the pool"
             yield Suite(f"rg-all-{level}", title, shared, is_whole=True)
-        yield Suite("rg-all", "All held-out items, all clean workers in the pool", tuple(tasks), is_whole=True)
+        yield Suite(
+            "rg-all", "All held-out items, all clean workers in the pool", tuple(tasks), is_whole=True
+        )
 
 
 def _covers(items: RecordedSet, model: str) -> bool:

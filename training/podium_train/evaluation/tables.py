@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _SYSTEM_HEAD = (
-    "| system | accuracy | seeds | valid | if valid | calls | worker tokens | own tokens | USD / 1000 | headroom |",
+    "| system | accuracy | seeds | valid | if valid | calls | worker tokens | own tokens | $/1000 | headroom |",
     "|---|---|---|---|---|---|---|---|---|---|",
 )
 _COMPARISON_HEAD = (
@@ -15,7 +15,10 @@ _BUDGET_HEAD = (
     "| system against reference | on | pairs | worker tokens | own included | money | accuracy difference |",
     "|---|---|---|---|---|---|---|",
 )
-_SHAPE_HEAD = ("| system | steps (share of questions) | worker entropy, bits | share of even use | top worker |", "|---|---|---|---|---|")
+_SHAPE_HEAD = (
+    "| system | steps (share of questions) | worker entropy, bits | share of even use | top worker |",
+    "|---|---|---|---|---|",
+)
 _MICROS = 1_000_000
 _TINY_P = 0.0001
 
@@ -33,7 +36,11 @@ def suite_section(suite: Mapping[str, Any]) -> str:
             _table(_SYSTEM_HEAD, map(_system_row, simulated)),
         ]
     for title, head, rows in (
-        ("Shapes of plans:", _SHAPE_HEAD, [_shape_row(system) for system in suite["systems"] if _has_shape(system)]),
+        (
+            "Shapes of plans:",
+            _SHAPE_HEAD,
+            [_shape_row(system) for system in suite["systems"] if _has_shape(system)],
+        ),
         ("Differences, paired and clustered by family:", _COMPARISON_HEAD, _comparison_rows(suite)),
         ("Spending on the same items:", _BUDGET_HEAD, [_budget_row(entry) for entry in suite["budgets"]]),
     ):
@@ -58,7 +65,11 @@ def _table(head: Sequence[str], rows: Any) -> str:
 
 def _system_row(system: Mapping[str, Any]) -> str:
     seeds = system["seeds"]
-    between = f"{percent(seeds['lowest'])}–{percent(seeds['highest'])} ({seeds['count']})" if seeds["count"] > 1 else "–"
+    between = (
+        f"{percent(seeds['lowest'])} to {percent(seeds['highest'])} ({seeds['count']})"
+        if seeds["count"] > 1
+        else "-"
+    )
     marks = f" ({', '.join(system['marks'])})" if system["marks"] else ""
     captured = system["headroom_captured"]
     return _row(
@@ -71,7 +82,7 @@ def _system_row(system: Mapping[str, Any]) -> str:
         f"{system['worker_tokens']:.0f}",
         f"{system['conductor_tokens']:.0f}",
         f"{system['cost_usd_micros'] * 1000 / _MICROS:.2f}",
-        "–" if captured is None else f"{100 * captured:.0f} %",
+        "-" if captured is None else f"{100 * captured:.0f} %",
     )
 
 
@@ -98,10 +109,10 @@ def _comparison_rows(suite: Mapping[str, Any]) -> list[str]:
 def _comparison_row(entry: Mapping[str, Any]) -> str:
     interval = entry["interval"]
     return _row(
-        f"{entry['system']} − {entry['reference']}",
+        f"{entry['system']} less {entry['reference']}",
         points(interval["mean"]),
         f"{points(interval['low'])} to {points(interval['high'])}",
-        ", ".join(map(points, entry["per_seed"])) if len(entry["per_seed"]) > 1 else "–",
+        ", ".join(map(points, entry["per_seed"])) if len(entry["per_seed"]) > 1 else "-",
         _p(entry["holm_p"]),
         ", ".join(map(_p, entry["mcnemar"])),
         f"{100 * interval['detectable']:.1f}",
@@ -151,7 +162,7 @@ def _grid_row(suites: Sequence[Mapping[str, Any]], name: str, *, is_simulated: b
     cells = [_system_named(suite, name) for suite in suites]
     if any(bool(system and system["simulated_share"]) for system in cells) is not is_simulated:
         return None
-    return _row(name, *("–" if system is None else percent(system["accuracy"]) for system in cells))
+    return _row(name, *("-" if system is None else percent(system["accuracy"]) for system in cells))
 
 
 def _system_named(suite: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
@@ -160,9 +171,11 @@ def _system_named(suite: Mapping[str, Any], name: str) -> Mapping[str, Any] | No
 
 def _gain_rows(suites: Sequence[Mapping[str, Any]]) -> list[str]:
     pairs = list(
-        dict.fromkeys((entry["system"], entry["reference"]) for suite in suites for entry in suite["comparisons"])
+        dict.fromkeys(
+            (entry["system"], entry["reference"]) for suite in suites for entry in suite["comparisons"]
+        )
     )
-    return [_row(f"{pair[0]} − {pair[1]}", *(_gain(suite, pair) for suite in suites)) for pair in pairs]
+    return [_row(f"{pair[0]} less {pair[1]}", *(_gain(suite, pair) for suite in suites)) for pair in pairs]
 
 
 def _gain(suite: Mapping[str, Any], pair: tuple[str, str]) -> str:
@@ -170,4 +183,4 @@ def _gain(suite: Mapping[str, Any], pair: tuple[str, str]) -> str:
         if (entry["system"], entry["reference"]) == pair:
             interval = entry["interval"]
             return f"{points(interval['mean'])} ({points(interval['low'])} to {points(interval['high'])})"
-    return "–"
+    return "-"

@@ -1,0 +1,170 @@
+"""Measure systems on recorded answers: every baseline, and any number of Conductors, on the same items.
+
+Writes NAME.json and NAME-*.png into the folder of --to, and gate.yaml there when a Conductor was measured.
+`podium-train results` makes the page of such a folder.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+from podium_core.domain.clock import SystemClock
+from podium_core.domain.errors import invalid
+from podium_core.domain.plan import MAX_STEPS
+from podium_train.baselines.lineup import NAMES, Lineup, TextRouters
+from podium_train.baselines.scorers import source_of
+from podium_train.environments.replay import ReplayEnvironment
+from podium_train.evaluation.conclusions import concluded
+from podium_train.evaluation.conductors import NamedPath, conductor_systems, named_path
+from podium_train.evaluation.digests import folder_digest
+from podium_train.evaluation.gating import write_gate
+from podium_train.evaluation.measuring import Entrant, measured
+from podium_train.evaluation.report import Provenance, SuiteReport, document, written
+from podium_train.evaluation.suites import Suite, SuiteMaker
+from podium_train.evaluation.trials import ReplayTrial
+from podium_train.outcomes.cards import Grain, measure_cards
+from podium_train.outcomes.folder import read_folder
+
+HELP = "measure baselines and Conductors on recorded answers"
+_CONCURRENCY = 8
+_NANOSECONDS = 1_000_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--data", type=Path, required=True, help="folder of recorded answers")
+    parser.add_argument("--to", type=Path, required=True, help="folder for the measurement")
+    parser.add_argument("--name", default="replay", help="name of the measurement (default: replay)")
+    parser.add_argument("--systems", default=",".join(NAMES), help=f"baselines, of {', '.join(NAMES)}")
+    parser.add_argument(
+        "--conductor",
+        type=named_path,
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="a Conductor's weights; the same NAME again is another training seed of it",
+    )
+    parser.add_argument("--ablations", default="", help="names of --conductor to take things away from")
+    parser.add_argument("--rounds", type=int, default=1, help="also measure Conductors with so many rounds")
+    parser.add_argument("--suites", default="", help="only suites whose names begin so (comma-separated)")
+    parser.add_argument("--card-samples", type=int, help="cards as so many graded items a skill show them")
+    parser.add_argument("--grain", choices=[grain.value for grain in Grain], default=Grain.FAMILY_LEVEL.value)
+    parser.add_argument("--seed", type=int, default=1, help="draws pools and resamples (default: 1)")
+    parser.add_argument("--resamples", type=int, default=10_000)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, write, and say where."""
+    recorded = read_folder(arguments.data)
+    _checked_folder(arguments.to)
+    rack = measure_cards(recorded, Grain(arguments.grain))
+    suites = _chosen(
+        SuiteMaker(recorded, rack, arguments.seed, arguments.card_samples).suites(), arguments.suites
+    )
+    sources = {source_of(task.task_id) for suite in suites for task in suite.tasks}
+    recorded = recorded.keep(item for item in recorded.items if item.source in sources)
+    widest = max(len(task.workers) for suite in suites for task in suite.tasks)
+    trial = ReplayTrial(ReplayEnvironment(recorded, max_steps=max(MAX_STEPS, widest + 1)))
+    lineup = Lineup(recorded, trial, _listed(arguments.systems), _text_routers())
+    conductors = conductor_systems(arguments.conductor, trial, _listed(arguments.ablations), arguments.rounds)
+    reports: list[SuiteReport] = []
+    names = [entrant.system.name for entrant in conductors]
+    for suite in suites:
+        baselines = [Entrant(system) for system in lineup.systems(suite.tasks, is_whole=suite.is_whole)]
+        runs = asyncio.run(measured(suite, [*baselines, *conductors], concurrency=_CONCURRENCY, told=_tell))
+        parts = [runs] if runs.group or suite.is_whole else [runs, *runs.levels()]
+        reports += [
+            concluded(
+                part, names, seed=arguments.seed, resamples=arguments.resamples, is_whole=suite.is_whole
+            )
+            for part in parts
+        ]
+    _write(arguments, reports)
+    write_gate(arguments.to, suites, conductors, lineup.best, trial, seed=arguments.seed, today=_today())
+    return 0
+
+
+def _write(arguments: argparse.Namespace, reports: Sequence[SuiteReport]) -> None:
+    digests = {"data": folder_digest(arguments.data, "*_outcomes/*")}
+    digests |= {entry.label: folder_digest(entry.path) for entry in arguments.conductor}
+    content = document(
+        Provenance(arguments.name, command_line(arguments), _today().isoformat(), digests), reports
+    )
+    path = arguments.to / f"{arguments.name}.json"
+    path.write_text(written(content), encoding="utf-8")
+    sys.stdout.write(f"{path}\n")
+    if find_spec("matplotlib") is None:
+        sys.stderr.write("no plots: matplotlib is not installed (requirements/train.txt)\n")
+        return
+    from podium_train.evaluation.plots import draw  # noqa: PLC0415 - an optional, heavy library
+
+    for picture in draw(content, arguments.to):
+        sys.stdout.write(f"{picture}\n")
+
+
+def command_line(arguments: argparse.Namespace) -> str:
+    """Return the command that makes the measurement again, without this machine's folders."""
+    words = ["podium-train", "evaluate", "--data", "DATA", "--to", arguments.to.name]
+    words += ["--name", arguments.name]
+    for option in ("systems", "ablations", "rounds", "suites", "card_samples", "grain", "seed", "resamples"):
+        value = getattr(arguments, option)
+        if value != _DEFAULTS[option]:
+            words += [f"--{option.replace('_', '-')}", str(value)]
+    for entry in arguments.conductor:
+        words += ["--conductor", f"{entry.name}={entry.path.name}"]
+    return " ".join(f'"{word}"' if " " in word else word for word in words)
+
+
+_DEFAULTS = {
+    "systems": ",".join(NAMES),
+    "ablations": "",
+    "rounds": 1,
+    "suites": "",
+    "card_samples": None,
+    "grain": Grain.FAMILY_LEVEL.value,
+    "seed": 1,
+    "resamples": 10_000,
+}
+
+
+def _text_routers() -> TextRouters | None:
+    if find_spec("sklearn") is None:
+        return None
+    from podium_train.baselines.text_routers import LogisticRouter, NeighbourRouter  # noqa: PLC0415 - optional
+
+    return TextRouters(LogisticRouter, NeighbourRouter)
+
+
+def _chosen(suites: Sequence[Suite], prefixes: str) -> list[Suite]:
+    wanted = tuple(_listed(prefixes))
+    chosen = [suite for suite in suites if not wanted or suite.name.startswith(wanted)]
+    if not chosen:
+        known = ", ".join(suite.name for suite in suites) or "none, as no item is held out"
+        raise invalid(f"--suites names no suite that this data folder has items for; it has {known}")
+    return chosen
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _checked_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise invalid(f"the folder of --to cannot be made: {error.strerror}") from None
+
+
+def _today() -> datetime:
+    return datetime.fromtimestamp(SystemClock().now_ns() / _NANOSECONDS, UTC)
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+__all__ = ["HELP", "NamedPath", "add_arguments", "run"]
