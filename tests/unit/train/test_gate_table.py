@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("numpy", reason="intervals are computed with numpy")
 
-from podium_core.config.gate import load_gate  # noqa: E402
-from podium_core.domain.plan import Plan, PlanSource, Step  # noqa: E402
-from podium_train.evaluation.gate_table import gate_file, gate_rows  # noqa: E402
-from tests.unit.train.measured import line, system  # noqa: E402
+from podium_core.config.gate import load_gate
+from podium_core.domain.plan import Plan, PlanSource, Step
+from podium_train.evaluation.gate_table import gate_file, gate_rows
+from tests.unit.train.measured import line, system
 
 TODAY = date(2026, 11, 30)
 
@@ -26,9 +26,7 @@ def test_serving_reads_the_rows_and_keeps_plans_that_won(tmp_path: Path) -> None
     table = load_gate(path)
     assert table.rows == rows
     assert [(row.step_count, row.sample_count) for row in rows] == [(2, 20), (3, 20)]
-    two, three = (
-        Plan(tuple(Step("one", "") for _ in range(count)), PlanSource.MODEL) for count in (2, 3)
-    )
+    two, three = (Plan(tuple(Step("one", "") for _ in range(count)), PlanSource.MODEL) for count in (2, 3))
     kept, dropped = table.decide(two, "podium"), table.decide(three, "podium")
     assert kept is not None
     assert kept.keeps

@@ -4,11 +4,11 @@ import pytest
 
 pytest.importorskip("numpy", reason="comparisons are computed with numpy")
 
-from podium_train.environments.port import Verdict  # noqa: E402
-from podium_train.evaluation.budget import ALL_ITEMS, SEVERAL_STEPS, budgets  # noqa: E402
-from podium_train.evaluation.comparison import compare  # noqa: E402
-from podium_train.evaluation.metrics import headroom_captured, metrics_of  # noqa: E402
-from tests.unit.train.measured import line, suite, system  # noqa: E402
+from podium_train.environments.port import Verdict
+from podium_train.evaluation.budget import ALL_ITEMS, SEVERAL_STEPS, budgets
+from podium_train.evaluation.comparison import compare
+from podium_train.evaluation.metrics import headroom_captured, metrics_of
+from tests.unit.train.measured import line, suite, system
 
 
 def test_an_invalid_plan_is_wrong_but_not_in_accuracy_given_valid() -> None:

@@ -31,7 +31,7 @@ def test_items_that_agree_within_families_give_wider_intervals() -> None:
 
 def test_one_family_resamples_its_items() -> None:
     (interval,) = clustered_intervals(np.array([[1.0], [0.0]] * 50), ["only"] * 100, seed=1, resamples=2_000)
-    # Binomial: 0.5 +- 1.96 * sqrt(0.25 / 100)
+    # The binomial's 95 %: 0.098 to each side.
     assert interval.low == pytest.approx(0.402, abs=0.02)
     assert interval.high == pytest.approx(0.598, abs=0.02)
 

@@ -10,6 +10,7 @@ from podium_train.baselines.scorers import BestSingle, FamilyTable, RandomScorer
 from podium_train.baselines.single_step import OneWorker, Oracle, Routed
 from podium_train.environments.port import Task
 from podium_train.evaluation.systems import PEEKS, System, Trial
+from podium_train.outcomes.cards import worker_id
 from podium_train.outcomes.items import RecordedSet
 from podium_train.outcomes.splits import HELD_OUT_WORKERS, Split, select
 
@@ -37,6 +38,7 @@ NAMES = (
 )
 """What --systems may name."""
 _TOLD_LEVEL = "told the level"
+_KNOWS_ALL = "learnt held-out workers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,9 @@ class Lineup:
         self.best = BestSingle(dev)
         self._families = FamilyTable(train)
         self._texts = _text_systems(self._names, routers, train, dev)
+        everyone = select(recorded, [Split.TRAIN]), select(recorded, [Split.DEV])
+        self._held_out = {worker_id(model) for model in HELD_OUT_WORKERS & set(recorded.models)}
+        self._knowing = _knowing_systems(self._names, routers, *everyone) if self._held_out else []
 
     def systems(self, tasks: Sequence[Task], *, is_whole: bool) -> list[System]:
         """Return the systems for these tasks; the dear ensembles only where whole pools are asked."""
@@ -70,6 +75,8 @@ class Lineup:
         if "workers" in self._names and is_whole:
             made += [OneWorker(worker, trial) for worker in _in_every_pool(tasks)]
         made += self._cheap()
+        if any(worker.worker_id in self._held_out for task in tasks for worker in task.workers):
+            made += [Routed(name, scorer, trial, marks) for name, scorer, marks in self._knowing]
         if is_whole:
             dear: Mapping[str, Sequence[System]] = {
                 "self-consistency": [SelfConsistency(best, trial)],
@@ -123,6 +130,19 @@ def _text_systems(
         ]
     if "knn" in names:
         made.append(("kNN", routers.neighbours(train, dev, by_level=True), (_TOLD_LEVEL,)))
+    return made
+
+
+def _knowing_systems(
+    names: frozenset[str], routers: TextRouters | None, train: RecordedSet, dev: RecordedSet
+) -> list[tuple[str, Scorer, tuple[str, ...]]]:
+    """Return routers that also learnt from the held-out workers' answers, as no Conductor did."""
+    made: list[tuple[str, Scorer, tuple[str, ...]]] = []
+    if "family-table" in names:
+        made.append(("true-family table, knows all", FamilyTable(train), (PEEKS, _KNOWS_ALL)))
+    if "tfidf" in names and routers is not None and train.items:
+        router = routers.logistic(train, dev, by_level=True)
+        made.append(("TF-IDF + logistic, knows all", router, (_TOLD_LEVEL, _KNOWS_ALL)))
     return made
 
 

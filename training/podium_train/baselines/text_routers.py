@@ -90,7 +90,7 @@ class NeighbourRouter(_TextRouter):
 
 
 class _Regressions(_Fitted):
-    """All workers' regressions as one matrix; a worker that was always right or always wrong is a constant."""
+    """All workers' regressions as one matrix; a worker always right, or always wrong, is a constant."""
 
     def __init__(self, items: Sequence[RecordedItem], penalty: float) -> None:
         self._vectorizer = _vectorizer()

@@ -92,7 +92,7 @@ def _write(arguments: argparse.Namespace, reports: Sequence[SuiteReport]) -> Non
     digests = {"data": folder_digest(arguments.data, "*_outcomes/*")}
     digests |= {entry.label: folder_digest(entry.path) for entry in arguments.conductor}
     content = document(
-        Provenance(arguments.name, command_line(arguments), _today().isoformat(), digests), reports
+        Provenance(arguments.name, command_line(arguments), _today().date().isoformat(), digests), reports
     )
     path = arguments.to / f"{arguments.name}.json"
     path.write_text(written(content), encoding="utf-8")

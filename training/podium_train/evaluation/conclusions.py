@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from podium_train.evaluation.budget import Budget, budgets
-from podium_train.evaluation.comparison import Comparison, compare
+from podium_train.evaluation.comparison import compare
 from podium_train.evaluation.report import BEST_SINGLE, ORACLE, SuiteReport
 from podium_train.evaluation.results import SuiteRuns
 from podium_train.evaluation.systems import ABLATION, PEEKS, WORKER
@@ -27,7 +27,7 @@ def concluded(
         rivals = [*present, *([BEST_SINGLE] if BEST_SINGLE in runs.systems else [])]
         for name in rivals:
             spent += budgets(runs, name, MOA, seed=seed, resamples=resamples)
-    return SuiteReport(runs, comparisons, spent)
+    return SuiteReport(runs, present, comparisons, spent)
 
 
 def _pairs(runs: SuiteRuns, conductors: Sequence[str]) -> list[tuple[str, str]]:
@@ -62,6 +62,3 @@ def _baselines(runs: SuiteRuns, conductors: Sequence[str]) -> list[str]:
         and not {ABLATION, WORKER} & set(system.marks)
         and (PEEKS not in system.marks or name != ORACLE)
     ]
-
-
-__all__ = ["MOA", "TEXT_ROUTER", "Comparison", "ablations_of", "concluded"]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from podium_train.evaluation.bars import bars_table
 from podium_train.evaluation.report import read
 from podium_train.evaluation.tables import grid_section, suite_section
 
@@ -31,7 +32,10 @@ def page(folder: Path) -> str:
     Raises PodiumError naming a file that is no measurement.
     """
     documents = [read(path.read_text(encoding="utf-8"), path.name) for path in sorted(folder.glob("*.json"))]
-    return "\n".join([_HEAD, *(_document(document, folder) for document in documents)])
+    suites = {suite["name"]: suite for document in documents for suite in document["suites"]}
+    judged = {name: suite for name, suite in suites.items() if suite["conductors"]}
+    bars = ["## Bars\n", bars_table(judged), ""] if judged else []
+    return "\n".join([_HEAD, *bars, *(_document(document, folder) for document in documents)])
 
 
 def _document(document: Mapping[str, Any], folder: Path) -> str:
@@ -46,6 +50,7 @@ def _document(document: Mapping[str, Any], folder: Path) -> str:
         members = [suite for suite in document["suites"] if (suite["group"] or suite["name"]) == group]
         if members[0]["group"]:
             parts.append(grid_section(members))
+            parts += _picture(folder, f"{document['name']}-{group}.png")
             continue
         parts += [suite_section(suite) for suite in members]
         parts += _pictures(document["name"], members, folder)
@@ -60,3 +65,7 @@ def _pictures(name: str, suites: Sequence[Mapping[str, Any]], folder: Path) -> l
         if (path := folder / f"{name}-{suite['name']}-{kind}.png").is_file()
     ]
     return [f"Plots: {', '.join(found)}."] if found else []
+
+
+def _picture(folder: Path, name: str) -> list[str]:
+    return [f"Plot: [accuracy by pool size]({folder.name}/{name})."] if (folder / name).is_file() else []

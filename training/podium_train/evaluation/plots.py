@@ -1,6 +1,7 @@
 """Measurements as pictures: accuracy over tokens, steps, and who is called. Needs matplotlib."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,53 @@ _HALF_WIDTH = 0.4
 
 
 def draw(document: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Write one PNG per suite and kind into `folder` and return their paths."""
+    """Write the PNGs of a measurement into `folder` and return their paths.
+
+    Each suite has its tokens against accuracy, and shapes of plans where a Conductor was measured; suites of
+    one group share a picture; a level of a suite has none.
+    """
     written = []
     for suite in document["suites"]:
-        for kind, drawn in (("pareto", _pareto), ("steps", _steps), ("workers", _workers)):
-            figure = Figure(figsize=_WIDE, dpi=_DPI, layout="constrained")
-            FigureCanvasAgg(figure)
-            axes = figure.subplots()
-            drawn(axes, suite)
-            axes.set_title(f"{suite['title']}, {suite['item_count']} items", fontsize=9)
+        if suite["is_part"] or suite["group"]:
+            continue
+        kinds = [("pareto", _pareto)]
+        if suite["conductors"]:
+            kinds += [("steps", _steps), ("workers", _workers)]
+        for kind, drawn in kinds:
             path = folder / f"{document['name']}-{suite['name']}-{kind}.png"
-            figure.savefig(path, metadata={"Software": None})
+            _drawn(path, f"{suite['title']}, {suite['item_count']} items", partial(drawn, suite=suite))
             written.append(path)
+    for group in dict.fromkeys(suite["group"] for suite in document["suites"] if suite["group"]):
+        members = [suite for suite in document["suites"] if suite["group"] == group]
+        path = folder / f"{document['name']}-{group}.png"
+        _drawn(path, members[0]["title"].rpartition(": ")[0], partial(_sizes, suites=members))
+        written.append(path)
     return written
+
+
+def _drawn(path: Path, title: str, drawn: Callable[[Axes], None]) -> None:
+    figure = Figure(figsize=_WIDE, dpi=_DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    drawn(axes)
+    axes.set_title(title, fontsize=9)
+    figure.savefig(path, metadata={"Software": None})
+
+
+def _sizes(axes: Axes, suites: Sequence[Mapping[str, Any]]) -> None:
+    labels = [suite["title"].rpartition(": ")[2] for suite in suites]
+    for name in dict.fromkeys(system["name"] for suite in suites for system in suite["systems"]):
+        found = [
+            (k, system["accuracy"])
+            for k, suite in enumerate(suites)
+            for system in suite["systems"]
+            if system["name"] == name
+        ]
+        axes.plot([k for k, _ in found], [accuracy for _, accuracy in found], marker="o", label=name)
+    axes.set_xticks(range(len(labels)), labels)
+    axes.set_ylabel("accuracy")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=7)
 
 
 def _pareto(axes: Axes, suite: Mapping[str, Any]) -> None:
@@ -78,7 +113,9 @@ def _share(steps: Mapping[Any, float], count: int) -> float:
 
 
 def _shaped(suite: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return [s for s in suite["systems"] if "worker" not in s["marks"] and s["worker_shares"]]
+    return [
+        system for system in suite["systems"] if "worker" not in system["marks"] and system["worker_shares"]
+    ]
 
 
 def _named_rows(axes: Axes, systems: Sequence[Mapping[str, Any]]) -> None:

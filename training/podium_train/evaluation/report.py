@@ -21,6 +21,7 @@ class SuiteReport:
     """The runs of one suite and what was concluded from them."""
 
     runs: SuiteRuns
+    conductors: Sequence[str] = field(default_factory=tuple)
     comparisons: Sequence[Comparison] = field(default_factory=tuple)
     budgets: Sequence[Budget] = field(default_factory=tuple)
 
@@ -70,6 +71,8 @@ def _suite(report: SuiteReport) -> dict[str, Any]:
         "name": runs.name,
         "title": runs.title,
         "group": runs.group,
+        "is_part": runs.is_part,
+        "conductors": list(report.conductors),
         "item_count": len(positions),
         "systems": [_system(runs, name, accuracies) for name in runs.systems],
         "comparisons": [asdict(entry) for entry in report.comparisons],

@@ -102,6 +102,8 @@ class SuiteRuns:
     systems: Mapping[str, SystemRuns]
     group: str = ""
     """Suites of one group differ in one number (a pool's size) and share a table."""
+    is_part: bool = False
+    """One level of another suite."""
 
     def __post_init__(self) -> None:
         ids = {tuple(line.task_id for line in runs.runs[0]) for runs in self.systems.values()}
@@ -130,4 +132,6 @@ class SuiteRuns:
             )
             for name, system in self.systems.items()
         }
-        return SuiteRuns(f"{self.name}-{difficulty}", f"{self.title}: {difficulty} items", narrowed)
+        return SuiteRuns(
+            f"{self.name}-{difficulty}", f"{self.title}: {difficulty} items", narrowed, is_part=True
+        )

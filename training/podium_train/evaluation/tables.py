@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _SYSTEM_HEAD = (
-    "| system | accuracy | seeds | valid | if valid | calls | worker tokens | own tokens | $/1000 | headroom |",
+    "| system | accuracy | seeds | valid | if valid | calls | worker tokens | own | $/1000 | headroom |",
     "|---|---|---|---|---|---|---|---|---|---|",
 )
 _COMPARISON_HEAD = (
@@ -19,6 +19,7 @@ _SHAPE_HEAD = (
     "| system | steps (share of questions) | worker entropy, bits | share of even use | top worker |",
     "|---|---|---|---|---|",
 )
+_SHAPES_OF = ("best single", "TF-IDF + logistic", "oracle")
 _MICROS = 1_000_000
 _TINY_P = 0.0001
 
@@ -39,7 +40,7 @@ def suite_section(suite: Mapping[str, Any]) -> str:
         (
             "Shapes of plans:",
             _SHAPE_HEAD,
-            [_shape_row(system) for system in suite["systems"] if _has_shape(system)],
+            [_shape_row(system) for system in suite["systems"] if _has_shape(suite, system)],
         ),
         ("Differences, paired and clustered by family:", _COMPARISON_HEAD, _comparison_rows(suite)),
         ("Spending on the same items:", _BUDGET_HEAD, [_budget_row(entry) for entry in suite["budgets"]]),
@@ -86,8 +87,11 @@ def _system_row(system: Mapping[str, Any]) -> str:
     )
 
 
-def _has_shape(system: Mapping[str, Any]) -> bool:
-    return "worker" not in system["marks"] and bool(system["worker_shares"])
+def _has_shape(suite: Mapping[str, Any], system: Mapping[str, Any]) -> bool:
+    """Return whether a system's shapes tell something: those of Conductors, and some to hold them against."""
+    of_conductor = any(system["name"].startswith(name) for name in suite["conductors"])
+    is_shown = of_conductor or system["name"] in _SHAPES_OF
+    return bool(suite["conductors"]) and is_shown and bool(system["worker_shares"])
 
 
 def _shape_row(system: Mapping[str, Any]) -> str:
