@@ -46,7 +46,12 @@ class PlanModel:
     points: Mapping[Kind, PointNetwork]
     workers: SetNetwork
 
+    @classmethod
+    def of(cls, space: SkillSpace, arrays: Mapping[str, Floats]) -> "PlanModel":
+        """Return a model of a space of skills and the networks' arrays."""
+        points = {kind: point_network(arrays, kind.value) for kind in POINT_KINDS}
+        return cls(space.encoder, space, points, set_network(arrays, Kind.WORKER.value))
+
     def with_networks(self, arrays: Mapping[str, Floats]) -> "PlanModel":
         """Return the model with other networks: arrays called `shape.hidden`, `worker.line` and so on."""
-        points = {kind: point_network(arrays, kind.value) for kind in POINT_KINDS}
-        return PlanModel(self.encoder, self.space, points, set_network(arrays, Kind.WORKER.value))
+        return PlanModel.of(self.space, arrays)

@@ -7,12 +7,14 @@ The teacher's weights are not kept: only what the table learnt from its outputs.
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
 from podium_core.plan_model.encoder import TextEncoder, unit
 from podium_core.plan_model.skills import SkillSpace, skill_words
@@ -22,6 +24,7 @@ from podium_train.learning.texts import Example
 _log = logging.getLogger(__name__)
 _CENTRE_TEMPERATURE = 0.08
 _NAME_TEMPERATURE = 0.12
+_LIKENESS_WEIGHT = 20.0
 _INT8 = 127.0
 
 
@@ -30,8 +33,8 @@ class EncoderOptions:
     """How the encoder is learnt. `width` is the vectors' length in numbers."""
 
     width: int = 96
-    steps: int = 1_500
-    batch: int = 256
+    steps: int = 1_000
+    batch: int = 160
     learning_rate: float = 4e-3
     skill_weight: float = 0.15
     name_weight: float = 0.05
@@ -45,7 +48,7 @@ class _Bags:
     rows: tuple[npt.NDArray[np.int64], ...]
     weights: tuple[Floats, ...]
 
-    def batch(self, chosen: npt.NDArray[np.int64], keep: float, rng: np.random.Generator) -> list[torch.Tensor]:
+    def batch(self, chosen: npt.NDArray[np.int64], keep: float, rng: np.random.Generator) -> list[Tensor]:
         rows, weights, offsets, at = [], [], [], 0
         for index in chosen:
             row, weight = self.rows[index], self.weights[index]
@@ -69,58 +72,89 @@ def _bags(texts: Sequence[str]) -> _Bags:
 
 
 def learn_encoder(
-    examples: Sequence[Example], taught: npt.NDArray[np.float16], name_taught: npt.NDArray[np.float16],
-    names: Sequence[str], options: EncoderOptions,
+    examples: Sequence[Example],
+    taught: Mapping[int, npt.NDArray[np.float16]],
+    names: Sequence[str],
+    name_taught: npt.NDArray[np.float16] | None,
+    options: EncoderOptions,
 ) -> SkillSpace:
     """Return the space of skills with its encoder.
 
-    `taught` and `name_taught` are the teacher's vectors of the examples and of the skills' names, of length 1.
+    `taught` holds the teacher's vectors of some examples, by index, and `name_taught` those of the skills' names;
+    without a teacher the table learns from the skills alone.
     """
     torch.manual_seed(options.seed)
     rng = np.random.default_rng(options.seed)
-    bags, name_bags = _bags([e.text for e in examples]), _bags([skill_words(name) for name in names])
-    index_of = {name: index for index, name in enumerate(names)}
-    labels = np.asarray([index_of.get(e.skill, -1) for e in examples])
-    teacher = torch.from_numpy(np.concatenate([taught, name_taught]).astype(np.float32))
-    table = torch.nn.EmbeddingBag(BUCKETS, options.width, mode="sum")
-    torch.nn.init.normal_(table.weight, std=0.05)
-    centres = torch.nn.Parameter(torch.randn(len(names), options.width) * 0.05)
-    optimiser = torch.optim.Adam([table.weight, centres], lr=options.learning_rate)
-    chances = _balanced(labels)
+    learner = _Learner(examples, taught, names, name_taught, options)
     started = time.monotonic()
     for step in range(options.steps):
-        for group in optimiser.param_groups:
-            group["lr"] = options.learning_rate * min(1.0, 2.0 * (1.0 - step / options.steps))
-        chosen = rng.choice(len(examples), options.batch, p=chances)
-        keep = float(rng.choice([1.0, 0.7, 0.4]))
-        rows, weights, offsets = bags.batch(chosen, keep, rng)
-        vectors = torch.nn.functional.normalize(table(rows, offsets, per_sample_weights=weights), dim=1)
-        every = np.arange(len(names))
-        name_rows, name_weights, name_offsets = name_bags.batch(every, 1.0, rng)
-        named = torch.nn.functional.normalize(
-            table(name_rows, name_offsets, per_sample_weights=name_weights), dim=1
-        )
-        both = torch.cat([vectors, named])
-        target = teacher[np.concatenate([chosen, len(examples) + every])]
-        alike = ((both @ both.T - target @ target.T) ** 2).mean() * 20
-        known = torch.from_numpy(np.nonzero(labels[chosen] >= 0)[0])
-        label = torch.from_numpy(labels[chosen])[known]
-        centred = torch.nn.functional.normalize(centres, dim=1)
-        by_centre = torch.nn.functional.cross_entropy(
-            vectors[known] @ centred.T / _CENTRE_TEMPERATURE, label
-        )
-        by_name = torch.nn.functional.cross_entropy(vectors[known] @ named.T / _NAME_TEMPERATURE, label)
-        loss = alike + options.skill_weight * by_centre + options.name_weight * by_name
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
+        figures = learner.advance(step, rng)
         if step % 100 == 0 or step == options.steps - 1:
-            _log.info(
-                "encoder step %d: likeness %.4f, skill %.3f, name %.3f (%.0f s)",
-                step, float(alike), float(by_centre), float(by_name), time.monotonic() - started,
-            )
-    encoder = _stored(table.weight.detach().numpy())
-    return skill_space(encoder, examples, names)
+            _log.info("encoder step %d: %s (%.0f s)", step, figures, time.monotonic() - started)
+    return skill_space(_stored(learner.table.weight.detach().numpy()), examples, names)
+
+
+class _Learner:
+    """The table while it learns, with what it learns from."""
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        taught: Mapping[int, npt.NDArray[np.float16]],
+        names: Sequence[str],
+        name_taught: npt.NDArray[np.float16] | None,
+        options: EncoderOptions,
+    ) -> None:
+        self._options = options
+        self._bags, self._name_bags = _bags([e.text for e in examples]), _bags([skill_words(n) for n in names])
+        index_of = {name: index for index, name in enumerate(names)}
+        self._labels = np.asarray([index_of.get(e.skill, -1) for e in examples])
+        self._odds = _balanced(self._labels)
+        self._taught = np.asarray(list(taught))
+        self._place = {index: place for place, index in enumerate(taught)}
+        if name_taught is not None:
+            shown = np.concatenate([np.stack(list(taught.values())), name_taught])
+            self._teacher = torch.from_numpy(shown.astype(np.float32))
+        self._every = np.arange(len(names))
+        self.table = nn.EmbeddingBag(BUCKETS, options.width, mode="sum")
+        nn.init.normal_(self.table.weight, std=0.05)
+        self._centres = nn.Parameter(torch.randn(len(names), options.width) * 0.05)
+        self._optimiser = torch.optim.Adam([self.table.weight, self._centres], lr=options.learning_rate)
+
+    def advance(self, step: int, rng: np.random.Generator) -> str:
+        """Do one step and return its losses as text."""
+        options = self._options
+        for group in self._optimiser.param_groups:
+            group["lr"] = options.learning_rate * min(1.0, 2.0 * (1.0 - step / options.steps))
+        keep = float(rng.choice([1.0, 0.7, 0.4]))
+        named = self._vectors(self._name_bags, self._every, 1.0, rng)
+        chosen = rng.choice(len(self._labels), options.batch, p=self._odds)
+        vectors = self._vectors(self._bags, chosen, keep, rng)
+        known = torch.from_numpy(np.nonzero(self._labels[chosen] >= 0)[0])
+        label = torch.from_numpy(self._labels[chosen])[known]
+        centred = functional.normalize(self._centres, dim=1)
+        by_centre = functional.cross_entropy(vectors[known] @ centred.T / _CENTRE_TEMPERATURE, label)
+        by_name = functional.cross_entropy(vectors[known] @ named.T / _NAME_TEMPERATURE, label)
+        alike = self._unlikeness(named, keep, rng) if len(self._taught) else torch.zeros(())
+        loss = alike + options.skill_weight * by_centre + options.name_weight * by_name
+        self._optimiser.zero_grad()
+        loss.backward()
+        self._optimiser.step()
+        return f"likeness {alike.item():.4f}, skill {by_centre.item():.3f}, name {by_name.item():.3f}"
+
+    def _unlikeness(self, named: Tensor, keep: float, rng: np.random.Generator) -> Tensor:
+        """Return how far likenesses are from the teacher's, over some texts and all skills' names."""
+        shown = rng.choice(self._taught, self._options.batch)
+        both = torch.cat([self._vectors(self._bags, shown, keep, rng), named])
+        places = [self._place[index] for index in shown.tolist()]
+        target = self._teacher[[*places, *(len(self._place) + self._every).tolist()]]
+        return ((both @ both.T - target @ target.T) ** 2).mean() * _LIKENESS_WEIGHT
+
+    def _vectors(
+        self, bags: _Bags, chosen: npt.NDArray[np.int64], keep: float, rng: np.random.Generator
+    ) -> Tensor:
+        rows, weights, offsets = bags.batch(chosen, keep, rng)
+        return functional.normalize(self.table(rows, offsets, per_sample_weights=weights), dim=1)
 
 
 def skill_space(encoder: TextEncoder, examples: Sequence[Example], names: Sequence[str]) -> SkillSpace:

@@ -15,7 +15,7 @@ import torch
 from podium_core.domain.errors import invalid
 
 _log = logging.getLogger(__name__)
-_MAX_TOKENS = 64
+_MAX_TOKENS = 48
 _BATCH = 32
 
 

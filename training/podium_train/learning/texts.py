@@ -43,7 +43,7 @@ class Example:
     skill: str
 
 
-def all_examples(recorded: RecordedSet, data: Path, per_family: int) -> tuple[Example, ...]:
+def all_examples(recorded: RecordedSet, data: Path | None, per_family: int) -> tuple[Example, ...]:
     """Return every example, in a fixed order. `per_family` questions are generated for each family and level."""
     return (
         *recorded_examples(recorded),
@@ -63,19 +63,21 @@ def recorded_examples(recorded: RecordedSet) -> Iterator[Example]:
             yield Example(item.question, skill)
 
 
-def generated_examples(data: Path, per_family: int) -> Iterator[Example]:
+def generated_examples(data: Path | None, per_family: int) -> Iterator[Example]:
     """Yield new questions of the recorded families that are not held out, with the recorded difficulties.
 
     Families whose generator fails or takes longer than some seconds give fewer; none at all come without the
     package reasoning-gym or without the recorded configurations.
     """
+    if data is None or per_family < 1:
+        return
     path = data / "reasoning_gym_outcomes" / "meta.json"
     try:
         import reasoning_gym  # noqa: PLC0415 - optional, and seconds to import
     except ImportError:
         _log.warning("reasoning-gym is not installed: no questions are generated")
         return
-    if not path.is_file() or per_family < 1:
+    if not path.is_file():
         return
     for key, config in sorted(json.loads(path.read_text("utf-8"))["config"].items()):
         level, _, family = key.partition("/")
