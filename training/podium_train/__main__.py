@@ -6,9 +6,14 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from podium_core.domain.errors import PodiumError
-from podium_train.commands import evaluate, results
+from podium_train.commands import evaluate, export, learn, results
 
-_COMMANDS: Mapping[str, ModuleType] = {"evaluate": evaluate, "results": results}
+_COMMANDS: Mapping[str, ModuleType] = {
+    "evaluate": evaluate,
+    "export": export,
+    "learn": learn,
+    "results": results,
+}
 """Verb -> module with `HELP`, `add_arguments(parser)` and `run(arguments) -> int`."""
 _INTERRUPTED = 130
 
