@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from podium_core.domain.errors import PodiumError
+from podium_train.commands import import_
 
-_COMMANDS: Mapping[str, ModuleType] = {}
+_COMMANDS: Mapping[str, ModuleType] = {
+    "import": import_,
+}
 """Verb -> module with `HELP`, `add_arguments(parser)` and `run(arguments) -> int`."""
 _INTERRUPTED = 130
 
