@@ -4,19 +4,22 @@ The output is meant to be a JSON object with an `answer`. Grading is ours and pl
 the literal for CRUXEval, the normalised expression for MATH (which counts some equal forms as wrong).
 """
 
+import ast
 import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from podium_core.grading.numbers import quantities_in
+from podium_core.grading.numbers import after_equals, quantities_in
 from podium_train.outcomes.importers.copies import any_text, found, read_list
 from podium_train.outcomes.importers.imported import Imported
 from podium_train.outcomes.rows import Row
 from podium_train.outcomes.zeroeval import FOLDER
 
 _MAX_OBJECTS = 40
-_ANSWER_FIELD = re.compile(r"\"?answer\"?\s*:\s*(?:\"([^\"]*)\"|([^,}\n]+))")
+_MAX_LITERAL_CHARS = 10_000
+_QUOTES = re.compile(r"^['\"]+|['\"]+$")
+_ANSWER_FIELD = re.compile(r"\"?answer\"?\s*:\s*(?:\"((?:\\.|[^\"\\])*)\"|([^,}\n]+))")
 _DECODER = json.JSONDecoder(strict=False)
 _LATEX_NOISE = re.compile(r"\\(left|right|!|,|;|text|mathrm|displaystyle|\$|%)|[\s${}]|\\\(|\\\)")
 
@@ -69,7 +72,9 @@ def answer_of(output: str) -> str | None:
             answer = value["answer"]
             return answer if isinstance(answer, str) else json.dumps(answer)
     match = _ANSWER_FIELD.search(output)
-    return (match[1] if match[1] is not None else match[2].strip()) if match else None
+    if match is None:
+        return None
+    return match[1].replace('\\"', '"') if match[1] is not None else match[2].strip()
 
 
 def _output(row: Row) -> str:
@@ -80,12 +85,23 @@ def _output(row: Row) -> str:
 
 
 def _same_number(answer: str, reference: str) -> bool:
-    given, due = quantities_in(answer), quantities_in(reference.removeprefix("# "))
+    given, due = quantities_in(after_equals(answer)), quantities_in(reference)
     return bool(given and due) and given[0].value == due[-1].value
 
 
 def _same_literal(answer: str, reference: str) -> bool:
-    return answer.strip("'\"").replace("\n", "\\n") == reference.strip("'\"")
+    """Compare Python literals as values, whatever their quotes and spaces; what is none, as text."""
+    if _QUOTES.sub("", answer).replace("\n", "\\n").strip() == _QUOTES.sub("", reference):
+        return True
+    given, due = _literal(answer), _literal(reference)
+    return given is not None and type(given) is type(due) and given == due
+
+
+def _literal(text: str) -> object:
+    try:
+        return ast.literal_eval(text.strip()) if len(text) <= _MAX_LITERAL_CHARS else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return None
 
 
 def _same_expression(answer: str, reference: str) -> bool:
