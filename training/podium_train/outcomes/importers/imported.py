@@ -44,22 +44,30 @@ def write(imported: Imported, root: Path, *, replace: bool = False) -> Path:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         _fill(part, imported)
-        if imported.folder != QUESTIONS:
-            shutil.rmtree(target, ignore_errors=True)
-            part.rename(target)
-        else:
-            target.mkdir(exist_ok=True)
-            for stem in imported.files:
-                (part / _name(stem)).replace(target / _name(stem))
-            part.rmdir()
+        _put(part, target, imported)
     except OSError as error:
-        shutil.rmtree(part, ignore_errors=True)
         raise PodiumError(
             Code.UNAVAILABLE,
             f"{imported.folder} cannot be written: {error.strerror or 'the disk fails'}; nothing was kept",
             reason="DATA_NOT_WRITTEN",
         ) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
     return target
+
+
+def _put(part: Path, target: Path, imported: Imported) -> None:
+    if imported.folder == QUESTIONS:
+        target.mkdir(exist_ok=True)
+        for stem in imported.files:
+            (part / _name(stem)).replace(target / _name(stem))
+        return
+    former = part.with_suffix(".former")
+    shutil.rmtree(former, ignore_errors=True)
+    if target.exists():
+        target.rename(former)
+    part.rename(target)
+    shutil.rmtree(former, ignore_errors=True)
 
 
 def _fill(part: Path, imported: Imported) -> None:

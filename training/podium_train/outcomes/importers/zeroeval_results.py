@@ -7,6 +7,7 @@ the literal for CRUXEval, the normalised expression for MATH (which counts some 
 import ast
 import json
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -99,7 +100,9 @@ def _same_literal(answer: str, reference: str) -> bool:
 
 def _literal(text: str) -> object:
     try:
-        return ast.literal_eval(text.strip()) if len(text) <= _MAX_LITERAL_CHARS else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return ast.literal_eval(text.strip()) if len(text) <= _MAX_LITERAL_CHARS else None
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return None
 
