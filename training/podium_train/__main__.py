@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from podium_core.domain.errors import PodiumError
-from podium_train.commands import evaluate, export, learn, results
+from podium_train.commands import evaluate, export, import_, learn, results, sandbox, sweep
 
 _COMMANDS: Mapping[str, ModuleType] = {
     "evaluate": evaluate,
     "export": export,
+    "import": import_,
     "learn": learn,
     "results": results,
+    "sandbox": sandbox,
+    "sweep": sweep,
 }
 """Verb -> module with `HELP`, `add_arguments(parser)` and `run(arguments) -> int`."""
 _INTERRUPTED = 130
