@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("numpy", reason="cards and intervals are computed with numpy")
 
-from podium_core.domain.plan import Step  # noqa: E402
-from podium_train.baselines.ensembles import (  # noqa: E402
+from podium_core.domain.plan import Step
+from podium_train.baselines.ensembles import (
     EqualMoney,
     Majority,
     MixtureOfAgents,
@@ -15,21 +15,21 @@ from podium_train.baselines.ensembles import (  # noqa: E402
     SelfRefine,
     winner,
 )
-from podium_train.baselines.scorers import (  # noqa: E402
+from podium_train.baselines.scorers import (
     BestSingle,
     FamilyTable,
     RandomScorer,
     chosen,
     ranked_models,
 )
-from podium_train.baselines.single_step import OneWorker, Oracle, Routed  # noqa: E402
-from podium_train.environments.port import Task, Verdict  # noqa: E402
-from podium_train.environments.replay import ReplayEnvironment  # noqa: E402
-from podium_train.evaluation.results import Answered  # noqa: E402
-from podium_train.evaluation.systems import System  # noqa: E402
-from podium_train.evaluation.trials import ReplayTrial  # noqa: E402
-from podium_train.outcomes.items import RecordedItem, RecordedSet  # noqa: E402
-from tests.unit.train.recorded import MODELS, item, maker, recorded  # noqa: E402
+from podium_train.baselines.single_step import OneWorker, Oracle, Routed
+from podium_train.environments.port import Task, Verdict
+from podium_train.environments.replay import ReplayEnvironment
+from podium_train.evaluation.results import Answered
+from podium_train.evaluation.systems import System
+from podium_train.evaluation.trials import ReplayTrial
+from podium_train.outcomes.items import RecordedItem, RecordedSet
+from tests.unit.train.recorded import MODELS, item, maker, recorded
 
 R, W, V = (1.0, "right", 40), (0.0, "wrong", 80), (0.0, "other", 120)
 
@@ -139,7 +139,9 @@ def test_equal_money_buys_as_many_answers_as_the_rival_paid_for() -> None:
 
 def test_votes_ignore_case_and_blanks_and_those_who_did_not_answer() -> None:
     said = item(98, {"a/one": [(0.0, None, 9)], "b/two": [(1.0, "X y", 9)], "c/three": [(1.0, "xY", 9)]})
-    outcome = trial(said).environment.score_plan([Step(w, "") for w in ("one", "two", "three")], task_of(said))
+    outcome = trial(said).environment.score_plan(
+        [Step(w, "") for w in ("one", "two", "three")], task_of(said)
+    )
     assert winner(outcome.steps) == 1
 
 

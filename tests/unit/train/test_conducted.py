@@ -8,32 +8,34 @@ import pytest
 
 pytest.importorskip("numpy", reason="cards are measured with numpy")
 
-from hypothesis import given  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from hypothesis import given
+from hypothesis import strategies as st
 
-from podium_core.domain.plan import Access  # noqa: E402
-from podium_core.domain.plan_format import parse_plan, render_plan  # noqa: E402
-from podium_core.domain.run import Caps  # noqa: E402
-from podium_core.domain.usage import Usage  # noqa: E402
-from podium_train.baselines.rules.writer import RulesPlanner  # noqa: E402
-from podium_train.environments.port import Task, Verdict  # noqa: E402
-from podium_train.environments.replay import ReplayEnvironment  # noqa: E402
-from podium_train.environments.roles import EXAMPLES, Role  # noqa: E402
-from podium_train.evaluation.ablations import (  # noqa: E402
+from podium_core.domain.plan import Access
+from podium_core.domain.plan_format import parse_plan, render_plan
+from podium_core.domain.plan_prompt import PlanPrompt
+from podium_core.domain.run import Caps
+from podium_core.domain.usage import Usage
+from podium_train.baselines.rules.writer import RulesPlanner
+from podium_train.environments.port import Task, Verdict
+from podium_train.environments.replay import ReplayEnvironment
+from podium_train.environments.roles import EXAMPLES, Role
+from podium_train.evaluation.ablations import (
     FixedTopology,
     OneStep,
     ShuffledCards,
     ShuffledIds,
     WithoutSubtasks,
 )
-from podium_train.evaluation.systems import (  # noqa: E402
+from podium_train.evaluation.prompted import PromptedWriter, Reply
+from podium_train.evaluation.systems import (
     Conducted,
     PlanQuestion,
     PlanWriter,
     WrittenPlan,
 )
-from podium_train.evaluation.trials import EnvironmentTrial, ReplayTrial  # noqa: E402
-from tests.unit.train.recorded import MODELS, item, maker, recorded  # noqa: E402
+from podium_train.evaluation.trials import EnvironmentTrial, ReplayTrial
+from tests.unit.train.recorded import MODELS, item, maker, recorded
 
 R, W = (1.0, "right", 40), (0.0, "wrong", 80)
 ONE = item(1, {"a/one": [W], "b/two": [R], "c/three": [R], "d/four": [W]})
@@ -159,3 +161,23 @@ def test_the_rules_planner_writes_a_plan_for_any_question(question: str, seed: i
     plan_text = asyncio.run(RulesPlanner().write(PlanQuestion(question, task().workers, Caps(), seed)))
     assert 1 <= len(parse_plan(plan_text.completion, plan_text.worker_ids)) <= 5
     assert plan_text.usage.total_tokens == 0
+
+
+@dataclass
+class Model:
+    """A language model that always replies with the first listed worker."""
+
+    prompts: list[PlanPrompt] = field(default_factory=list)
+
+    async def reply(self, prompt: PlanPrompt, seed: int) -> Reply:
+        self.prompts.append(prompt)
+        return Reply(f"\n{plan((0, '', ()))}", Usage(900, 20), 7)
+
+
+def test_a_prompted_model_gets_the_serving_prompt_and_its_numbers_mean_the_listed_workers() -> None:
+    model = Model()
+    found = asyncio.run(conducted(PromptedWriter(model)).answer(task(), 0))
+    (prompt,) = model.prompts
+    assert ONE.question in prompt.user
+    assert found.worker_ids == prompt.worker_ids[:1]
+    assert found.conductor_usage == Usage(900, 20)

@@ -9,14 +9,14 @@ import pytest
 
 pytest.importorskip("numpy", reason="intervals are computed with numpy")
 
-from podium_train.__main__ import main  # noqa: E402
-from podium_train.evaluation.bars import findings  # noqa: E402
-from podium_train.evaluation.conclusions import concluded  # noqa: E402
-from podium_train.evaluation.page import page  # noqa: E402
-from podium_train.evaluation.report import Provenance, document, written  # noqa: E402
-from podium_train.evaluation.systems import ABLATION  # noqa: E402
-from tests.unit.train.measured import line, suite, system  # noqa: E402
-from tests.unit.train.recorded import write_json, write_lines  # noqa: E402
+from podium_train.__main__ import main
+from podium_train.evaluation.bars import findings
+from podium_train.evaluation.conclusions import concluded
+from podium_train.evaluation.page import page
+from podium_train.evaluation.report import Provenance, document, written
+from podium_train.evaluation.systems import ABLATION
+from tests.unit.train.measured import line, suite, system
+from tests.unit.train.recorded import write_json, write_lines
 
 PLAIN = "workers,best-single,random,family-table,self-consistency,majority,moa,self-refine,oracle"
 MODELS = ["x/strong", "x/sums", "x/words", "deepseek/deepseek-r1"]
@@ -40,7 +40,8 @@ def data(root: Path) -> Path:
                     rng.random() < 0.5,
                 ]
                 answers = {
-                    str(k): [[1.0 if ok else 0.0, "yes" if ok else f"no {k}", 80]] for k, ok in enumerate(right)
+                    str(k): [[1.0 if ok else 0.0, "yes" if ok else f"no {k}", 80]]
+                    for k, ok in enumerate(right)
                 }
                 rows.append({"id": name, "c": "made up", "w": answers})
                 questions.append({"id": name, "q": f"{level} {family} question {number}", "a": "yes"})
@@ -88,6 +89,15 @@ def test_the_same_command_gives_the_same_figures(tmp_path: Path) -> None:
     assert json.loads(first)["suites"] == json.loads((tmp_path / "out" / "replay.json").read_text())["suites"]
 
 
+def test_demo_tasks_need_no_data_and_no_specialist_does_composites_alone(tmp_path: Path) -> None:
+    assert main(["evaluate", "--demo", "60", "--to", str(tmp_path / "out"), "--resamples", "200"]) == 0
+    content = json.loads((tmp_path / "out" / "demo.json").read_text())
+    composite = {found["name"]: found["accuracy"] for found in content["suites"][0]["systems"]}
+    assert composite["best single"] <= 0.4
+    assert composite["rules planner"] >= 0.9
+    assert content["command"] == "podium-train evaluate --demo 60 --to out --resamples 200"
+
+
 def test_plots_are_drawn_where_matplotlib_is(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="plots need matplotlib (requirements/train.txt)")
     assert evaluate(tmp_path, "--systems", "best-single,oracle", "--suites", "rg-clean,rg-size") == 0
@@ -120,6 +130,14 @@ def test_a_missing_or_broken_folder_is_named(tmp_path: Path, capsys: pytest.Capt
     assert not (tmp_path / "out").exists()
 
 
+def test_a_folder_without_weights_is_no_conductor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert evaluate(tmp_path, "--systems", "random", "--conductor", f"RL={tmp_path}") == 1
+    assert "holds no weights of an embedded Conductor" in capsys.readouterr().err
+    call = ["evaluate", "--data", str(tmp_path / "data"), "--demo", "5", "--to", str(tmp_path)]
+    assert main(call) == 1
+    assert "one of both" in capsys.readouterr().err
+
+
 def test_results_refuses_what_is_no_measurement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["results", "--measurements", str(tmp_path), "--page", str(tmp_path / "r.md")]
     assert main(call) == 1
@@ -141,7 +159,9 @@ def measurement(*, wins: bool) -> dict[str, Any]:
         name="rg-unseen-workers",
     )
     report = concluded(runs, ["supervised", "RL"], seed=1, resamples=200, is_whole=False)
-    return document(Provenance("replay", "podium-train evaluate", "2026-11-30", {"data": "ab" * 32}), [report])
+    return document(
+        Provenance("replay", "podium-train evaluate", "2026-11-30", {"data": "ab" * 32}), [report]
+    )
 
 
 @pytest.mark.parametrize("wins", [True, False])

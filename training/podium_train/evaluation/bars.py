@@ -1,4 +1,4 @@
-"""What was promised before training, beside what was measured: each bar holds, does not, or was not measured."""
+"""What was promised before training, beside what was measured: a bar holds, does not, or was not measured."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -98,7 +98,9 @@ def _valid(suites: Suites) -> Finding:
 
 
 def _composite_bars(suites: Suites) -> Iterable[Finding]:
-    bar = "composite tasks, held-out templates: accuracy at least 90 %, best single at most 40 %, 2 to 4 steps"
+    bar = (
+        "composite tasks, held-out templates: accuracy at least 90 %, best single at most 40 %, 2 to 4 steps"
+    )
     ours = _system(suites, COMPOSITES, _judged(suites, COMPOSITES))
     alone = _system(suites, COMPOSITES, "best single")
     if ours is None or alone is None:
@@ -106,7 +108,9 @@ def _composite_bars(suites: Suites) -> Iterable[Finding]:
     else:
         told = f"{percent(ours['accuracy'])} %, {percent(alone['accuracy'])} %, {ours['calls']:.2f} steps"
         low, high = _STEPS
-        holds = ours["accuracy"] >= _COMPOSITE and alone["accuracy"] <= _ALONE and low <= ours["calls"] <= high
+        holds = (
+            ours["accuracy"] >= _COMPOSITE and alone["accuracy"] <= _ALONE and low <= ours["calls"] <= high
+        )
         yield Finding(bar, told, holds)
     one = _system(suites, ONE_STEPS, _judged(suites, ONE_STEPS))
     bar = "one-step tasks answered in one step (at least 90 %)"

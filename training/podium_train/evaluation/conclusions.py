@@ -10,6 +10,7 @@ from podium_train.evaluation.systems import ABLATION, PEEKS, WORKER
 
 TEXT_ROUTER = "TF-IDF + logistic"
 MOA = "MoA"
+RULES = "rules planner"
 
 
 def concluded(
@@ -33,7 +34,7 @@ def concluded(
 def _pairs(runs: SuiteRuns, conductors: Sequence[str]) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for k, name in enumerate(conductors):
-        references = (BEST_SINGLE, TEXT_ROUTER, MOA, *conductors[:k])
+        references = (BEST_SINGLE, TEXT_ROUTER, f"{TEXT_ROUTER}, knows all", MOA, RULES, *conductors[:k])
         pairs += [(name, reference) for reference in references if reference in runs.systems]
         pairs += [(ablated, name) for ablated in ablations_of(runs, name)]
         pairs += [

@@ -22,7 +22,13 @@ def demo_suites(count: int, seed: int) -> list[Suite]:
     composite = [demo_task(item, seed) for item in items if item.kind == COMPOSITE]
     single = [demo_task(item, seed) for item in items if item.kind != COMPOSITE]
     return [
-        Suite(COMPOSITES, "Composite demo tasks, held-out templates", tuple(composite), is_whole=True),
+        Suite(
+            COMPOSITES,
+            "Composite demo tasks, held-out templates",
+            tuple(composite),
+            is_whole=True,
+            is_ablated=True,
+        ),
         Suite(ONE_STEPS, "One-step demo tasks, held-out phrasings", tuple(single), is_whole=True),
     ]
 

@@ -22,7 +22,9 @@ not edited by hand.
 - Several training seeds: means, and each seed apart. p values are adjusted by Holm within a table.
 - Recordings hold no token counts: tokens are characters / 4 of visible text. Prices are assumed constants
   (`outcomes/assumed_prices.py`). Headroom is the share of oracle less best single that was captured.
-- *Best single* and all routers but one are told an item's level (easy or hard); no Conductor is.
+- *Best single* and all routers but one are told an item's level (easy or hard); no Conductor is. Baselines
+  do not learn from held-out workers and score them by their cards' mean; those that *know all* learnt from
+  them too.
 """
 
 

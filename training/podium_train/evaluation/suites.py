@@ -6,6 +6,7 @@ workers that are held out of training; "clean" pools hold them, known by their c
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from podium_train.baselines.scorers import ranked_models
 from podium_train.environments.port import Task
@@ -21,23 +22,31 @@ _MMLU_SIZES = range(2, 8)
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One setting. `is_whole`: all workers stand in every pool, so the dear ensembles make sense."""
+    """One setting. `is_whole`: all workers stand in every pool, so the dear ensembles make sense.
+
+    `is_ablated`: what Conductors are without a part of theirs is measured here too.
+    """
 
     name: str
     title: str
     tasks: tuple[Task, ...]
     group: str = ""
     is_whole: bool = False
+    is_ablated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteMaker:
-    """Makes the suites of one data folder. Cards are those of `rack`; the seed draws pools."""
+    """Makes the suites of one data folder. Cards are those of `rack`; the seed draws pools.
+
+    `size_items` is how many items, drawn evenly by their ids, each pool size is measured on at most.
+    """
 
     recorded: RecordedSet
     rack: CardRack
     seed: int
     card_samples: int | None = None
+    size_items: int = 600
 
     def suites(self) -> list[Suite]:
         """Return every suite that the folder has items for."""
@@ -53,7 +62,8 @@ class SuiteMaker:
         clean, known = clean_pool(recorded.models), training_pool(recorded.models)
         held_out = {worker_id(model) for model in HELD_OUT_WORKERS}
         drawn = self._drawn(clean, test)
-        yield Suite("rg-clean", "Held-out items, random pools of 3 to 5 from the clean pool", drawn)
+        title = "Held-out items, random pools of 3 to 5 from the clean pool"
+        yield Suite("rg-clean", title, drawn, is_ablated=True)
         yield Suite(
             "rg-known",
             "Families and workers known, random pools of 3 to 5",
@@ -63,6 +73,7 @@ class SuiteMaker:
             "rg-unseen-workers",
             "Unseen workers in the pool, known by their cards; families known",
             tuple(task for task in drawn if held_out & {worker.worker_id for worker in task.workers}),
+            is_ablated=True,
         )
         yield Suite("rg-unseen-families", "Unseen families, workers known", self._drawn(known, unseen))
         yield Suite("rg-unseen-both", "Unseen families, clean pool", self._drawn(clean, unseen))
@@ -94,7 +105,8 @@ class SuiteMaker:
         return self._maker(models).draw_all(items, self.seed, _FEWEST, _MOST)
 
     def _sized(self, name: str, title: str, items: RecordedSet, models: Sequence[str], size: int) -> Suite:
-        tasks = self._maker(models).draw_all(items, self.seed, size, size) if len(models) >= size else ()
+        drawn = self._maker(models).draw_all(items, self.seed, size, size) if len(models) >= size else ()
+        tasks = tuple(sorted(drawn, key=_place)[: self.size_items])
         return Suite(f"{name}-size-{size}", f"{title}: pools of {size}", tasks, group=f"{name}-size")
 
     def _whole(self, items: RecordedSet, models: Sequence[str]) -> Iterable[Suite]:
@@ -110,6 +122,10 @@ class SuiteMaker:
         yield Suite(
             "rg-all", "All held-out items, all clean workers in the pool", tuple(tasks), is_whole=True
         )
+
+
+def _place(task: Task) -> bytes:
+    return sha256(task.task_id.encode()).digest()
 
 
 def _covers(items: RecordedSet, model: str) -> bool:

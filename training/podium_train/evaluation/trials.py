@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from podium_core.domain.errors import invalid
 from podium_core.domain.plan import Step
@@ -40,3 +41,24 @@ class EnvironmentTrial:
             [step.access for step in steps],
         )
         return await self.environment.score(PlanPrompt("", task.question, "", ids), text, task)
+
+
+class PlanScoring(Protocol):
+    """An environment that performs steps directly."""
+
+    def score_plan(self, steps: Sequence[Step], task: Task) -> Outcome:
+        """Return what became of one round's plan."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DirectTrial:
+    """An environment with a direct path and one round: a later round without steps accepts the answer."""
+
+    environment: PlanScoring
+
+    async def perform(self, rounds: Sequence[Sequence[Step]], task: Task) -> Outcome:
+        """Return what became of the plan; raise PodiumError for more than one round."""
+        if len(rounds) != 1:
+            raise invalid("this environment plays one round; evaluate without --rounds")
+        return self.environment.score_plan(rounds[0], task)
