@@ -14,7 +14,7 @@ from podium_train.baselines.single_step import ranked
 from podium_train.environments.port import Outcome, PerformedStep, Task, Verdict
 from podium_train.environments.roles import EXAMPLES, Role
 from podium_train.evaluation.results import Answered, answered
-from podium_train.evaluation.systems import System, Trial
+from podium_train.evaluation.systems import RIVAL, System, Trial
 
 MAX_VOTES = 5
 
@@ -104,7 +104,7 @@ class EqualMoney:
     trial: Trial
     rival: System
     name: str = "best single, equal money"
-    marks: tuple[str, ...] = ()
+    marks: tuple[str, ...] = (RIVAL,)
 
     async def answer(self, task: Task, run: int) -> Answered:
         """Ask the rival first, then spend the same."""

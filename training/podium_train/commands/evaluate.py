@@ -23,11 +23,12 @@ from podium_train.evaluation.conclusions import concluded
 from podium_train.evaluation.conductors import conductor_systems, named_path
 from podium_train.evaluation.demo_suites import best_specialist, demo_suites, demo_systems
 from podium_train.evaluation.digests import folder_digest
-from podium_train.evaluation.gating import write_gate
+from podium_train.evaluation.gating import with_rival, write_gate
 from podium_train.evaluation.measuring import Entrant, measured
 from podium_train.evaluation.report import Provenance, SuiteReport, document, written
+from podium_train.evaluation.saving import not_saved, save
 from podium_train.evaluation.suites import Suite, SuiteMaker
-from podium_train.evaluation.systems import ABLATION, System, Trial
+from podium_train.evaluation.systems import ABLATION, RIVAL, System, Trial
 from podium_train.evaluation.trials import DirectTrial, ReplayTrial
 from podium_train.outcomes.cards import Grain, measure_cards
 from podium_train.outcomes.folder import read_folder
@@ -85,13 +86,13 @@ def _replay(arguments: argparse.Namespace) -> None:
     widest = max(len(task.workers) for suite in suites for task in suite.tasks)
     trial = ReplayTrial(ReplayEnvironment(recorded, max_steps=max(MAX_STEPS, widest + 1)))
     lineup = Lineup(recorded, trial, _listed(arguments.systems), _text_routers())
-    conductors = _conductors(arguments, trial)
+    conductors = with_rival(_conductors(arguments, trial), lineup.best, trial)
     reports: list[SuiteReport] = []
     for suite in suites:
         baselines = lineup.systems(suite.tasks, is_whole=suite.is_whole)
         reports += _measured(arguments, suite, baselines, conductors)
     _write(arguments, reports, {"data": folder_digest(arguments.data, "*_outcomes/*")})
-    write_gate(arguments.to, suites, conductors, lineup.best, trial, seed=arguments.seed, today=_today())
+    write_gate(arguments.to / "gate.yaml", reports, seed=arguments.seed, today=_today())
 
 
 def _demo(arguments: argparse.Namespace) -> None:
@@ -115,10 +116,10 @@ def _measured(
     conductors: Sequence[Entrant],
 ) -> list[SuiteReport]:
     """Return the suite's report, and those of its levels where pools are drawn."""
-    kept = [e for e in conductors if suite.is_ablated or ABLATION not in e.system.marks]
+    kept = [e for e in conductors if suite.is_ablated or not {ABLATION, RIVAL} & set(e.system.marks)]
     entrants = [*map(Entrant, baselines), *kept]
     runs = asyncio.run(measured(suite, entrants, concurrency=_CONCURRENCY, told=_tell))
-    names = [entrant.system.name for entrant in conductors if ABLATION not in entrant.system.marks]
+    names = [e.system.name for e in conductors if not {ABLATION, RIVAL} & set(e.system.marks)]
     parts = [runs] if runs.group or suite.is_whole else [runs, *runs.levels()]
     return [
         concluded(part, names, seed=arguments.seed, resamples=arguments.resamples, is_whole=suite.is_whole)
@@ -127,20 +128,23 @@ def _measured(
 
 
 def _write(arguments: argparse.Namespace, reports: Sequence[SuiteReport], digests: Mapping[str, str]) -> None:
-    _checked_folder(arguments.to)
     digests = {**digests, **{entry.label: folder_digest(entry.path) for entry in arguments.conductor}}
     content = document(
         Provenance(_name(arguments), command_line(arguments), _today().date().isoformat(), digests), reports
     )
     path = arguments.to / f"{_name(arguments)}.json"
-    path.write_text(written(content), encoding="utf-8")
+    save(path, written(content))
     sys.stdout.write(f"{path}\n")
     if find_spec("matplotlib") is None:
         sys.stderr.write("no plots: matplotlib is not installed (requirements/train.txt)\n")
         return
     from podium_train.evaluation.plots import draw  # noqa: PLC0415 - an optional, heavy library
 
-    for picture in draw(content, arguments.to):
+    try:
+        pictures = draw(content, arguments.to)
+    except OSError as error:
+        raise not_saved(path.with_suffix(".png"), error) from None
+    for picture in pictures:
         sys.stdout.write(f"{picture}\n")
 
 
@@ -194,13 +198,6 @@ def _chosen(suites: Sequence[Suite], prefixes: str) -> list[Suite]:
 
 def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _checked_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise invalid(f"the folder of --to cannot be made: {error.strerror}") from None
 
 
 def _today() -> datetime:

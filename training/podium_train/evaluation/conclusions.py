@@ -6,11 +6,13 @@ from podium_train.evaluation.budget import Budget, budgets
 from podium_train.evaluation.comparison import compare
 from podium_train.evaluation.report import BEST_SINGLE, ORACLE, SuiteReport
 from podium_train.evaluation.results import SuiteRuns
-from podium_train.evaluation.systems import ABLATION, PEEKS, WORKER
+from podium_train.evaluation.systems import ABLATION, RIVAL, WORKER
 
 TEXT_ROUTER = "TF-IDF + logistic"
 MOA = "MoA"
 RULES = "rules planner"
+EQUAL_MONEY = "best single, equal money"
+_REFERENCES = (BEST_SINGLE, EQUAL_MONEY, TEXT_ROUTER, f"{TEXT_ROUTER}, knows all", MOA, RULES)
 
 
 def concluded(
@@ -34,7 +36,7 @@ def concluded(
 def _pairs(runs: SuiteRuns, conductors: Sequence[str]) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for k, name in enumerate(conductors):
-        references = (BEST_SINGLE, TEXT_ROUTER, f"{TEXT_ROUTER}, knows all", MOA, RULES, *conductors[:k])
+        references = (*_REFERENCES, *conductors[:k])
         pairs += [(name, reference) for reference in references if reference in runs.systems]
         pairs += [(ablated, name) for ablated in ablations_of(runs, name)]
         pairs += [
@@ -59,7 +61,5 @@ def _baselines(runs: SuiteRuns, conductors: Sequence[str]) -> list[str]:
     return [
         name
         for name, system in runs.systems.items()
-        if name not in left_out
-        and not {ABLATION, WORKER} & set(system.marks)
-        and (PEEKS not in system.marks or name != ORACLE)
+        if name not in left_out and not {ABLATION, RIVAL, WORKER} & set(system.marks)
     ]

@@ -1,58 +1,42 @@
-"""Measures the gate table of the first Conductor that was evaluated, and writes `gate.yaml`."""
+"""The best single worker at a Conductor's money, and the gate table that comes of the two."""
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from podium_core.domain.plan_prompt import MAX_TIER, TIER
+from podium_core.domain.plan_prompt import TIER
 from podium_train.baselines.ensembles import EqualMoney
 from podium_train.baselines.scorers import Scorer
 from podium_train.evaluation.gate_table import gate_file, gate_rows
-from podium_train.evaluation.measuring import Entrant, measured
-from podium_train.evaluation.suites import Suite
-from podium_train.evaluation.systems import Trial
-
-GATE_SUITE = "rg-clean"
-"""The suite of the gate's figures; the first one where a folder has no such items."""
+from podium_train.evaluation.measuring import Entrant
+from podium_train.evaluation.report import SuiteReport
+from podium_train.evaluation.saving import save
+from podium_train.evaluation.systems import RIVAL, Trial
 
 
-def write_gate(
-    folder: Path,
-    suites: Sequence[Suite],
-    conductors: Sequence[Entrant],
-    best: Scorer,
-    trial: Trial,
-    *,
-    seed: int,
-    today: datetime,
-) -> Path | None:
-    """Write `gate.yaml` into `folder` and return its path; None, and nothing, without a Conductor.
+def with_rival(conductors: Sequence[Entrant], best: Scorer, trial: Trial) -> list[Entrant]:
+    """Return the Conductors, and the best single worker with the money of the last unablated one, if any.
 
-    The last-named unablated Conductor counts: the one that a list of stages ends with.
+    The last one counts, as it is the one that a list of stages ends with; later rounds are not gated.
     """
-    plain = [entrant for entrant in conductors if not entrant.system.marks]
+    plain = [entrant for entrant in conductors if not entrant.system.marks and not _has_rounds(entrant)]
     if not plain:
-        return None
-    conductor = plain[-1]
-    suite = next((suite for suite in suites if suite.name == GATE_SUITE), suites[0])
-    rival = EqualMoney(best, trial, conductor.system)
-    runs = asyncio.run(
-        measured(
-            suite,
-            [conductor, Entrant(rival, conductor.run_count)],
-            concurrency=1,
-            told=lambda _line: None,
-        )
-    )
-    tier = MAX_TIER if conductor.system.name.endswith("rounds") else TIER
-    rows = gate_rows(
-        runs.systems[conductor.system.name],
-        runs.systems[rival.name],
-        tier=tier,
-        measured_on=today.date(),
-        seed=seed,
-    )
-    path = folder / "gate.yaml"
-    path.write_text(gate_file(rows), encoding="utf-8")
-    return path
+        return list(conductors)
+    rival = EqualMoney(best, trial, plain[-1].system)
+    return [*conductors, Entrant(rival, plain[-1].run_count)]
+
+
+def write_gate(path: Path, reports: Sequence[SuiteReport], *, seed: int, today: datetime) -> None:
+    """Write the gate table of the first suite that has a rival at equal money; nothing without one."""
+    for report in reports:
+        rivals = [runs for runs in report.runs.systems.values() if RIVAL in runs.marks]
+        for rival in rivals:
+            judged = [name for name in report.conductors if not name.endswith("rounds")]
+            conductor = report.runs.systems[judged[-1]]
+            rows = gate_rows(conductor, rival, tier=TIER, measured_on=today.date(), seed=seed)
+            save(path, gate_file(rows))
+            return
+
+
+def _has_rounds(entrant: Entrant) -> bool:
+    return entrant.system.name.endswith("rounds")

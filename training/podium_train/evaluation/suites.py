@@ -11,7 +11,7 @@ from hashlib import sha256
 from podium_train.baselines.scorers import ranked_models
 from podium_train.environments.port import Task
 from podium_train.outcomes.cards import CardRack, worker_id
-from podium_train.outcomes.items import RecordedSet, Source
+from podium_train.outcomes.items import RecordedItem, RecordedSet, Source
 from podium_train.outcomes.pools import TaskMaker, clean_pool, training_pool
 from podium_train.outcomes.splits import HELD_OUT_WORKERS, Split, select
 
@@ -64,6 +64,8 @@ class SuiteMaker:
         drawn = self._drawn(clean, test)
         title = "Held-out items, random pools of 3 to 5 from the clean pool"
         yield Suite("rg-clean", title, drawn, is_ablated=True)
+        answered = tuple(task for task in drawn if _all_answered(recorded.by_id[task.task_id], task))
+        yield Suite("rg-answered", f"{title}: those that the whole pool answered readably", answered)
         yield Suite(
             "rg-known",
             "Families and workers known, random pools of 3 to 5",
@@ -122,6 +124,12 @@ class SuiteMaker:
         yield Suite(
             "rg-all", "All held-out items, all clean workers in the pool", tuple(tasks), is_whole=True
         )
+
+
+def _all_answered(item: RecordedItem, task: Task) -> bool:
+    """Return whether an answer could be extracted from everything that the pool said."""
+    models = {worker.provider_model for worker in task.workers}
+    return all(given.answer is not None for model in models for given in item.answers[model])
 
 
 def _place(task: Task) -> bytes:

@@ -17,6 +17,8 @@ PEEKS = "peeks"
 """Mark of a system that is told what no real one knows: the reference, or the true family."""
 ABLATION = "ablation"
 """Mark of a system that is a Conductor with something taken away."""
+RIVAL = "spends what the Conductor spends"
+"""Mark of a baseline whose budget is a Conductor's."""
 WORKER = "worker"
 """Mark of a single worker that answers everything itself."""
 
