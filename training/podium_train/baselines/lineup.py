@@ -6,13 +6,13 @@ from typing import Protocol
 
 from podium_core.domain.errors import invalid
 from podium_train.baselines.ensembles import Majority, MixtureOfAgents, SelfConsistency, SelfRefine
-from podium_train.baselines.scorers import BestSingle, FamilyTable, RandomScorer, Scorer
+from podium_train.baselines.scorers import BestSingle, FamilyTable, RandomScorer, Scorer, source_of
 from podium_train.baselines.single_step import OneWorker, Oracle, Routed
 from podium_train.environments.port import Task
 from podium_train.evaluation.systems import PEEKS, System, Trial
 from podium_train.outcomes.cards import worker_id
 from podium_train.outcomes.items import RecordedSet
-from podium_train.outcomes.splits import HELD_OUT_WORKERS, Split, select
+from podium_train.outcomes.splits import HELD_OUT_WORKERS, UNCLEAN_WORKERS, Split, select
 
 
 class TextRouter(Protocol):
@@ -37,6 +37,7 @@ NAMES = (
     "oracle",
 )
 """What --systems may name."""
+_ONE_FOR_ALL = "TF-IDF + logistic, one for all levels"
 _TOLD_LEVEL = "told the level"
 _KNOWS_ALL = "learnt held-out workers"
 
@@ -59,14 +60,16 @@ class Lineup:
         if unknown:
             raise invalid(f"--systems does not know {', '.join(unknown)}; it knows {', '.join(NAMES)}")
         self._trial, self._names = trial, frozenset(names)
-        train = without_models(select(recorded, [Split.TRAIN]), HELD_OUT_WORKERS)
-        dev = without_models(select(recorded, [Split.DEV]), HELD_OUT_WORKERS)
+        every_train = without_models(select(recorded, [Split.TRAIN]), UNCLEAN_WORKERS)
+        every_dev = without_models(select(recorded, [Split.DEV]), UNCLEAN_WORKERS)
+        train = without_models(every_train, HELD_OUT_WORKERS)
+        dev = without_models(every_dev, HELD_OUT_WORKERS)
+        self._leveled = _leveled_sources(train)
         self.best = BestSingle(dev)
         self._families = FamilyTable(train)
         self._texts = _text_systems(self._names, routers, train, dev)
-        everyone = select(recorded, [Split.TRAIN]), select(recorded, [Split.DEV])
         self._held_out = {worker_id(model) for model in HELD_OUT_WORKERS & set(recorded.models)}
-        self._knowing = _knowing_systems(self._names, routers, *everyone) if self._held_out else []
+        self._knowing = _knowing_systems(self._names, routers, every_train, every_dev)
 
     def systems(self, tasks: Sequence[Task], *, is_whole: bool) -> list[System]:
         """Return the systems for these tasks; the dear ensembles only where whole pools are asked."""
@@ -74,7 +77,8 @@ class Lineup:
         made: list[System] = []
         if "workers" in self._names and is_whole:
             made += [OneWorker(worker, trial) for worker in _in_every_pool(tasks)]
-        made += self._cheap()
+        is_leveled = any(source_of(task.task_id) in self._leveled for task in tasks)
+        made += self._cheap(is_leveled=is_leveled)
         if any(worker.worker_id in self._held_out for task in tasks for worker in task.workers):
             made += [Routed(name, scorer, trial, marks) for name, scorer, marks in self._knowing]
         if is_whole:
@@ -89,7 +93,7 @@ class Lineup:
             made.append(Oracle(best, trial))
         return made
 
-    def _cheap(self) -> Iterable[System]:
+    def _cheap(self, *, is_leveled: bool) -> Iterable[System]:
         trial = self._trial
         if "random" in self._names:
             yield Routed("random", RandomScorer(), trial)
@@ -98,7 +102,8 @@ class Lineup:
         if "family-table" in self._names:
             yield Routed("true-family table", self._families, trial, (PEEKS,))
         for name, scorer, marks in self._texts:
-            yield Routed(name, scorer, trial, marks)
+            if is_leveled or name != _ONE_FOR_ALL:
+                yield Routed(name, scorer, trial, marks)
 
 
 def without_models(recorded: RecordedSet, models: Iterable[str]) -> RecordedSet:
@@ -126,8 +131,11 @@ def _text_systems(
     if "tfidf" in names:
         made += [
             ("TF-IDF + logistic", routers.logistic(train, dev, by_level=True), (_TOLD_LEVEL,)),
-            ("TF-IDF + logistic, one for all levels", routers.logistic(train, dev, by_level=False), ()),
         ]
+        leveled = _leveled_sources(train)
+        if leveled:
+            both = _of_sources(train, leveled), _of_sources(dev, leveled)
+            made.append((_ONE_FOR_ALL, routers.logistic(*both, by_level=False), ()))
     if "knn" in names:
         made.append(("kNN", routers.neighbours(train, dev, by_level=True), (_TOLD_LEVEL,)))
     return made
@@ -136,14 +144,33 @@ def _text_systems(
 def _knowing_systems(
     names: frozenset[str], routers: TextRouters | None, train: RecordedSet, dev: RecordedSet
 ) -> list[tuple[str, Scorer, tuple[str, ...]]]:
-    """Return routers that also learnt from the held-out workers' answers, as no Conductor did."""
+    """Return routers that also learnt from the held-out workers' answers, as no Conductor did.
+
+    They are fitted where such workers were recorded, so nowhere in a folder without them.
+    """
+    sources = {source_of(item.item_id) for item in train.items if HELD_OUT_WORKERS & set(item.answers)}
+    train, dev = _of_sources(train, sources), _of_sources(dev, sources)
+    if not train.items:
+        return []
     made: list[tuple[str, Scorer, tuple[str, ...]]] = []
     if "family-table" in names:
         made.append(("true-family table, knows all", FamilyTable(train), (PEEKS, _KNOWS_ALL)))
-    if "tfidf" in names and routers is not None and train.items:
+    if "tfidf" in names and routers is not None:
         router = routers.logistic(train, dev, by_level=True)
         made.append(("TF-IDF + logistic, knows all", router, (_TOLD_LEVEL, _KNOWS_ALL)))
     return made
+
+
+def _leveled_sources(recorded: RecordedSet) -> set[str]:
+    """Return the sources whose items have more than one difficulty."""
+    levels: dict[str, set[str]] = {}
+    for item in recorded.items:
+        levels.setdefault(source_of(item.item_id), set()).add(item.difficulty)
+    return {source for source, found in levels.items() if len(found) > 1}
+
+
+def _of_sources(recorded: RecordedSet, sources: set[str]) -> RecordedSet:
+    return recorded.keep(item for item in recorded.items if source_of(item.item_id) in sources)
 
 
 def _in_every_pool(tasks: Sequence[Task]) -> list[str]:

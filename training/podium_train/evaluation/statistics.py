@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 RESAMPLES = 10_000
-_CHUNK = 2_000
+_CHUNK = 500
 _LOW, _HIGH = 2.5, 97.5
 _Z_TWO_SIDED_95 = 1.959964
 _Z_POWER_80 = 0.841621
 
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,35 +45,30 @@ def clustered_intervals(
     """
     if differences.ndim != 2 or len(differences) != len(families) or not len(differences):  # noqa: PLR2004
         raise ValueError("differences must be items x comparisons, with one family per item")
-    draws = _resampled_means(differences, _clusters(families), np.random.default_rng(seed), resamples)
+    draws = _resampled_means(differences, families, np.random.default_rng(seed), resamples)
     means = differences.mean(axis=0)
     return [_interval(float(means[k]), draws[:, k]) for k in range(differences.shape[1])]
 
 
-def _clusters(families: Sequence[str]) -> list[Integers]:
-    names = sorted(set(families))
-    number = {name: k for k, name in enumerate(names)}
-    codes = np.array([number[name] for name in families])
-    return [np.flatnonzero(codes == k) for k in range(len(names))]
-
-
 def _resampled_means(
-    differences: Floats, clusters: Sequence[Integers], rng: np.random.Generator, resamples: int
+    differences: Floats, families: Sequence[str], rng: np.random.Generator, resamples: int
 ) -> Floats:
-    count = len(clusters)
+    names, codes = np.unique(np.array(families), return_inverse=True)
+    by_family = differences[np.argsort(codes, kind="stable")]
+    sizes = np.bincount(codes)
+    starts = np.cumsum(sizes) - sizes
     parts: list[Floats] = []
-    for start in range(0, resamples, _CHUNK):
-        rows = min(_CHUNK, resamples - start)
-        times = rng.multinomial(count, np.full(count, 1 / count), size=rows)
-        sums = np.zeros((rows, differences.shape[1]))
-        sizes = np.zeros(rows)
-        for k, items in enumerate(clusters):
-            drawn = times[:, k] * len(items)
-            # A family drawn c times gives c independent draws of its size: together one multinomial.
-            weights = rng.multinomial(drawn, np.full(len(items), 1 / len(items)))
-            sums += weights.astype(np.float64) @ differences[items]
-            sizes += drawn
-        parts.append(sums / sizes[:, None])
+    for begin in range(0, resamples, _CHUNK):
+        rows = min(_CHUNK, resamples - begin)
+        times = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=rows)
+        drawn = (times * sizes).ravel()
+        # One entry per drawn item: its resample, and a place in its family, evenly.
+        family = np.repeat(np.tile(np.arange(len(names)), rows), drawn)
+        row = np.repeat(np.arange(rows), times @ sizes)
+        item = starts[family] + (rng.random(len(family)) * sizes[family]).astype(np.int64)
+        counts = np.bincount(row * len(by_family) + item, minlength=rows * len(by_family))
+        weights = counts.reshape(rows, len(by_family)).astype(np.float64)
+        parts.append(weights @ by_family / weights.sum(axis=1, keepdims=True))
     return np.concatenate(parts)
 
 
