@@ -36,7 +36,7 @@ class NamedPath:
     @property
     def label(self) -> str:
         """Names the folder among several seeds."""
-        return f"{self.name} ({self.path.name})"
+        return f"{self.name} {self.path.name[:12]}"
 
 
 def named_path(text: str) -> NamedPath:

@@ -31,7 +31,9 @@ def draw(document: Mapping[str, Any], folder: Path) -> list[Path]:
             path = folder / f"{document['name']}-{suite['name']}-{kind}.png"
             _drawn(path, f"{suite['title']}, {suite['item_count']} items", partial(drawn, suite=suite))
             written.append(path)
-    for group in dict.fromkeys(suite["group"] for suite in document["suites"] if suite["group"]):
+    for group in dict.fromkeys(
+        suite["group"] for suite in document["suites"] if suite["group"] and not suite["is_part"]
+    ):
         members = [suite for suite in document["suites"] if suite["group"] == group]
         path = folder / f"{document['name']}-{group}.png"
         _drawn(path, members[0]["title"].rpartition(": ")[0], partial(_sizes, suites=members))

@@ -132,6 +132,6 @@ class SuiteRuns:
             )
             for name, system in self.systems.items()
         }
-        return SuiteRuns(
-            f"{self.name}-{difficulty}", f"{self.title}: {difficulty} items", narrowed, is_part=True
-        )
+        title = f"{self.title}: {difficulty} items"
+        group = f"{self.name}-levels"
+        return SuiteRuns(f"{self.name}-{difficulty}", title, narrowed, group, is_part=True)

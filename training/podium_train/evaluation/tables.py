@@ -150,7 +150,8 @@ def grid_section(suites: Sequence[Mapping[str, Any]]) -> str:
     title = suites[0]["title"].rpartition(": ")[0]
     head = (_row("accuracy", *labels), f"|---|{'---|' * len(suites)}")
     names = list(dict.fromkeys(system["name"] for suite in suites for system in suite["systems"]))
-    parts = [f"### {title}", f"{' / '.join(str(suite['item_count']) for suite in suites)} items."]
+    counts = f"{' / '.join(str(suite['item_count']) for suite in suites)} items."
+    parts = [f"By level, {counts}"] if suites[0]["is_part"] else [f"### {title}", counts]
     for is_simulated in (False, True):
         rows = [row for name in names if (row := _grid_row(suites, name, is_simulated=is_simulated))]
         if rows:
