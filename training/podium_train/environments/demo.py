@@ -18,7 +18,7 @@ _CHARS_PER_TOKEN = 4
 
 
 def no_cpu_ns() -> int:
-    """Return a CPU clock that stands still: the counted operations bound the work, and nothing depends on load."""
+    """Return 0: a CPU clock that stands still, as counted operations bound the work on any load."""
     return 0
 
 
@@ -40,7 +40,8 @@ class DemoEnvironment:
             outputs.append(given)
             sent = len(task.question) + len(step.subtask) + sum(map(len, seen))
             usage = Usage(
-                input_tokens=max(1, sent // _CHARS_PER_TOKEN), output_tokens=max(1, len(given) // _CHARS_PER_TOKEN)
+                input_tokens=max(1, sent // _CHARS_PER_TOKEN),
+                output_tokens=max(1, len(given) // _CHARS_PER_TOKEN),
             )
             performed.append(PerformedStep(step.worker_id, given, None, usage, 0, 0))
         right = is_right(Item(task.question, task.reference), outputs[-1].strip())

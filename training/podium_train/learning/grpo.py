@@ -10,13 +10,14 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from podium_core.plan_model.choices import Kind
+from podium_core.plan_model.choices import Choice, Kind
 from podium_core.plan_model.model import PlanModel
 from podium_core.plan_model.words import Floats
 from podium_train.learning.rollouts import Rollout, sampled, see
@@ -87,7 +88,7 @@ class Grpo:
         return self.model.with_networks(self.twin.export())
 
     def advance(self) -> StepFigures:
-        """Do one step: draw questions, try plans, update. Depends on the seed, the step and the weights only."""
+        """Do one step: draw questions, try plans, update. Seed, step and weights decide all of it."""
         options = self.options
         rng = random.Random(f"grpo {options.seed} {self.step}")  # noqa: S311 - reproducible, not secret
         model = self.current()
@@ -102,7 +103,9 @@ class Grpo:
         return figures_of(self.step, groups, kl)
 
     def _update(self, groups: Sequence[Sequence[Rollout]]) -> float:
-        choices, owners, advantages = [], [], []
+        choices: list[Choice] = []
+        owners: list[int] = []
+        advantages: list[float] = []
         for group in groups:
             rewards = [r.reward for r in group if r.reward is not None]
             if not rewards or min(rewards) == max(rewards):
@@ -131,7 +134,7 @@ class Grpo:
         for group_ in self._optimiser.param_groups:
             group_["lr"] = options.learning_rate * max(0.05, 1.0 - self.step / options.steps)
         self._optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(self.twin.parameters(), options.max_norm)
         self._optimiser.step()
         return float(divergence.detach())
@@ -140,7 +143,9 @@ class Grpo:
         """Return the summed KL divergence from the warm start over all choices, in nats."""
         total = torch.zeros(())
         for kind, batch in batches.items():
-            logs = functional.log_softmax(self.twin.logits_of(kind, batch), dim=1).masked_fill(~batch.allowed, 0.0)
+            logs = functional.log_softmax(self.twin.logits_of(kind, batch), dim=1).masked_fill(
+                ~batch.allowed, 0.0
+            )
             with torch.no_grad():
                 before = functional.log_softmax(self._reference.logits_of(kind, batch), dim=1)
                 before = before.masked_fill(~batch.allowed, 0.0)
@@ -148,7 +153,7 @@ class Grpo:
             total = total + (chances * (logs - before)).sum()
         return total
 
-    def state(self) -> dict[str, object]:
+    def state(self) -> dict[str, Any]:
         """Return everything a resumed run needs to go on along the same curve."""
         return {
             "step": self.step,
@@ -157,17 +162,13 @@ class Grpo:
             "optimiser": self._optimiser.state_dict(),
         }
 
-    def restore(self, state: Mapping[str, object]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Take over a state that `state` gave."""
-        step, arrays, start = state["step"], state["arrays"], state["start"]
-        assert isinstance(step, int)
-        assert isinstance(arrays, dict)
-        assert isinstance(start, dict)
-        self.step = step
-        self.twin.load(arrays)
-        self._start = start
-        self._reference.load(start)
-        self._optimiser.load_state_dict(state["optimiser"])  # type: ignore[arg-type]
+        self.step = int(state["step"])
+        self.twin.load(state["arrays"])
+        self._start = state["start"]
+        self._reference.load(self._start)
+        self._optimiser.load_state_dict(state["optimiser"])
 
 
 def figures_of(step: int, groups: Sequence[tuple[str, Sequence[Rollout]]], kl: float) -> StepFigures:

@@ -1,4 +1,4 @@
-"""Where training questions come from: recorded items with random pools, and demo tasks with real specialists."""
+"""Where training questions come from: recorded items with random pools, and the demo tasks."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,8 @@ class Question:
     """A task with what tries plans for it.
 
     `accuracies` are the workers' recorded shares of right answers to this very question, in the order of the
-    task's workers; None where nothing was recorded. They teach the warm start and are never shown to the model.
+    task's workers; None where nothing was recorded. They teach the warm start and are never shown to the
+    model.
     """
 
     task: Task
@@ -101,7 +102,9 @@ class ReplaySource:
 class DemoSource:
     """Demo tasks of the templates that train; pools are the four specialists in random order, cards noisy."""
 
-    def __init__(self, split: Split = Split.TRAIN, *, count: int = 4_000, seed: int = 0, share: float = 0.3) -> None:
+    def __init__(
+        self, split: Split = Split.TRAIN, *, count: int = 4_000, seed: int = 0, share: float = 0.35
+    ) -> None:
         self._items = demo_items(split, count, seed, one_step_share=share)
         self._environment = DemoEnvironment()
 
@@ -140,7 +143,8 @@ def fold_of(item: RecordedItem) -> int:
 def _fold_racks(train: RecordedSet) -> list[CardRack]:
     """Return for each fold the cards measured on all others."""
     return [
-        measure_cards(train.keep(item for item in train.items if fold_of(item) != fold)) for fold in range(_FOLDS)
+        measure_cards(train.keep(item for item in train.items if fold_of(item) != fold))
+        for fold in range(_FOLDS)
     ]
 
 
@@ -152,7 +156,8 @@ def _without_skill(workers: Sequence[Worker], item: RecordedItem) -> tuple[Worke
         return skill.name.partition(",")[0] != own
 
     return tuple(
-        only_skills(worker, [skill.name for skill in worker.card.skills if is_other(skill)]) for worker in workers
+        only_skills(worker, [skill.name for skill in worker.card.skills if is_other(skill)])
+        for worker in workers
     )
 
 

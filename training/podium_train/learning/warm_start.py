@@ -1,8 +1,9 @@
 """The supervised warm start: which worker answers a question, from recorded outcomes as soft targets.
 
-It teaches the choice of a worker, and that questions with recorded answers are given to one worker. Of composite
-tasks it knows no outcome, so it only keeps both answers open there: alone, or in parts. Where to cut, who sees
-whom and when to join it does not teach: no plan of several steps is shown, so that is left to reinforcement.
+It teaches the choice of a worker, and that questions with recorded answers are given to one worker. Of
+composite tasks it knows no outcome, so it only keeps both answers open there: alone, or in parts. Where to
+cut, who sees whom and when to join it does not teach: no plan of several steps is shown, so that is left to
+reinforcement.
 """
 
 import logging
@@ -31,8 +32,8 @@ class WarmOptions:
     """How the warm start learns.
 
     `sharpness` is the temperature of the soft targets over recorded accuracies; `alone_chance` how likely a
-    question with recorded answers should be given to one worker, `parts_chance` how likely one without should be
-    taken apart.
+    question with recorded answers should be given to one worker, `parts_chance` how likely one without
+    should be taken apart.
     """
 
     questions: int = 6_000
@@ -114,7 +115,7 @@ def learn_warm_start(twin: Twin, lessons: Sequence[Lesson], options: WarmOptions
                 group["lr"] = options.learning_rate * (1.0 - step / max(steps, 1))
             loss = _loss(twin, chosen)
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
             losses.append(loss.item())
             step += 1
