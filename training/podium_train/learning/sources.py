@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from podium_core.domain.plan import Step
-from podium_core.domain.pool import Card, Skill, Worker
+from podium_core.domain.pool import Skill, Worker
 from podium_train.environments.composites import COMPOSITE, DemoItem, demo_items
-from podium_train.environments.demo import DemoEnvironment
+from podium_train.environments.demo import DemoEnvironment, demo_task
 from podium_train.environments.demo_pool import demo_workers
 from podium_train.environments.port import Outcome, Task
 from podium_train.environments.replay import ReplayEnvironment
@@ -130,11 +130,6 @@ class DemoSource:
         return Question(task, score, known, item.kind)
 
 
-def demo_task(item: DemoItem, workers: Sequence[Worker]) -> Task:
-    """Return a demo item as a task."""
-    return Task(item.item_id, item.question, item.answer, item.family, item.kind, "", tuple(workers), 0)
-
-
 def fold_of(item: RecordedItem) -> int:
     """Return the fold of the train split that an item is in."""
     return sha256(f"fold {item.question}".encode()).digest()[0] % _FOLDS
@@ -165,7 +160,3 @@ def _renoised(worker: Worker, rng: random.Random) -> Worker:
     """Return the worker with a card as another calibration might have measured it."""
     return noisy(worker, np.random.default_rng(rng.getrandbits(32)), rng.choice((20, 60, 200)))
 
-
-def bare(worker: Worker) -> Worker:
-    """Return the worker with an empty card."""
-    return replace(worker, card=replace(worker.card, skills=Card().skills))
