@@ -22,8 +22,11 @@ def random_model(seed: int = 0, scale: float = 1.0) -> PlanModel:
     encoder = TextEncoder(
         rng.integers(-127, 128, (BUCKETS, WIDTH)).astype(np.int8), np.full(BUCKETS, 0.01, np.float32)
     )
-    space = SkillSpace(encoder, {name: row for row, name in enumerate(SKILLS)}, unit(array(len(SKILLS), WIDTH)))
-    widths, arrays = feature_widths(WIDTH), {}
+    space = SkillSpace(
+        encoder, {name: row for row, name in enumerate(SKILLS)}, unit(array(len(SKILLS), WIDTH))
+    )
+    widths = feature_widths(WIDTH)
+    arrays: dict[str, Floats] = {}
     for kind in POINT_KINDS:
         out = output_width(kind)
         shapes = {"hidden": (widths[kind], 8), "hidden_bias": (8,), "out": (8, out), "out_bias": (out,)}

@@ -69,7 +69,10 @@ class Specialists:
 
     async def complete(self, call: StepCall) -> AsyncGenerator[WorkerEvent, None]:
         pieces = "".join(piece.text for piece in call.prompt.pieces)
-        messages = [*((m.role, m.text) for m in call.prompt.history), ("user", pieces or call.prompt.question.text)]
+        messages = [
+            *((m.role, m.text) for m in call.prompt.history),
+            ("user", pieces or call.prompt.question.text),
+        ]
         text = answer(SPECIALISTS[call.worker_id], read_task(messages), lambda: 0)
         yield Permitted(0)
         yield Completion("stop", Usage(1, 1), 0, 1, message=Delta(text))
@@ -82,7 +85,10 @@ async def test_the_direct_path_equals_the_runner() -> None:
         task = demo_task(item, demo_workers())
         plans = [[Step(rng.choice(task.workers).worker_id, "")]]
         if item.kind == COMPOSITE:
-            plans += [ideal(item), [*ideal(item)[:1], Step(rng.choice(task.workers).worker_id, "", Access((0,)))]]
+            plans += [
+                ideal(item),
+                [*ideal(item)[:1], Step(rng.choice(task.workers).worker_id, "", Access((0,)))],
+            ]
         for plan in plans:
             finished = await performer.perform([plan], task, Specialists())
             said = finished.answer.text if finished.answer else None

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from podium_core.domain.plan import MAX_STEPS
 from podium_core.plan_model.choices import Choice, Kind
 from podium_core.plan_model.model import PlanModel
 from podium_core.plan_model.words import Floats
@@ -34,15 +35,16 @@ class GrpoOptions:
     The floor keeps single steps where more steps gain nothing, as no length is charged for.
     """
 
-    steps: int = 160
+    steps: int = 200
     questions: int = 48
     rollouts: int = 16
     learning_rate: float = 2e-3
     kl: float = 0.15
-    kl_steps: int = 60
+    kl_steps: int = 80
     kl_floor: float = 0.02
     entropy: float = 0.0
     max_norm: float = 1.0
+    max_steps: int = MAX_STEPS
     seed: int = 0
 
 
@@ -97,7 +99,12 @@ class Grpo:
             source = rng.choices([s for s, _ in self._sources], [w for _, w in self._sources])[0]
             question = source.draw(rng)
             seed = (options.seed, self.step, number)
-            groups.append((question.kind, sampled(see(model, question), question, options.rollouts, seed)))
+            groups.append(
+                (
+                    question.kind,
+                    sampled(see(model, question, options.max_steps), question, options.rollouts, seed),
+                )
+            )
         kl = self._update([rollouts for _, rollouts in groups])
         self.step += 1
         return figures_of(self.step, groups, kl)

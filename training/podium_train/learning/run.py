@@ -36,6 +36,8 @@ from podium_train.policy.export import export_model
 from podium_train.policy.twin import Twin
 
 _log = logging.getLogger(__name__)
+_DEV_TOLERANCE = 0.02
+"""Summed dev accuracies that differ by less count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,9 @@ def learn(data: Path | None, out: Path, options: LearnOptions) -> Learned:
     dev = dev_questions(recorded, options)
     stages = {"format": accuracies(dev_measured(model, dev))}
     _warm_stage(twin, model, sources, out, options)
-    stages["supervised"] = accuracies(dev_measured(model.with_networks(twin.export()), dev))
+    supervised = model.with_networks(twin.export())
+    stages["supervised"] = accuracies(dev_measured(supervised, dev))
+    export_model(supervised, out / "supervised", {"seed": options.seed, "stage": "supervised only"})
     _log.info("after the warm start: %s", stages["supervised"])
     model = _reinforce(Grpo(model, twin, sources, options.grpo), dev, out, options)
     stages["reinforced"] = accuracies(dev_measured(model, dev))
@@ -231,8 +235,8 @@ def _reinforce(
         if figures.step % options.dev_every == 0 or figures.step == options.grpo.steps:
             found = accuracies(dev_measured(learner.current(), dev))
             score = sum(found.values())
-            since = 0 if score > best_score else since + 1
-            if score > best_score:
+            since = 0 if score > best_score - _DEV_TOLERANCE else since + 1
+            if score >= best_score:
                 best_score, best_arrays = score, learner.twin.export()
         progress.add(figures, found)
         if found is not None:

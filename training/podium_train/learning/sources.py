@@ -159,4 +159,3 @@ def _without_skill(workers: Sequence[Worker], item: RecordedItem) -> tuple[Worke
 def _renoised(worker: Worker, rng: random.Random) -> Worker:
     """Return the worker with a card as another calibration might have measured it."""
     return noisy(worker, np.random.default_rng(rng.getrandbits(32)), rng.choice((20, 60, 200)))
-

@@ -18,6 +18,7 @@ from types import FrameType
 
 from podium_core.grading.catalogue import SKILLS
 from podium_core.grading.catalogue import items_of as grading_items
+from podium_core.plan_model.breaks import JOIN
 from podium_demo.measure.items import MAKERS
 from podium_train.environments.composites import demo_items, one_step_makers
 from podium_train.outcomes.cards import Grain
@@ -122,6 +123,8 @@ def demo_examples() -> Iterator[Example]:
     for skill, makers in one_step_makers(Split.TRAIN).items():
         for index in range(120):
             yield Example(MAKERS[skill][makers[index % len(makers)]](random).question, skill)
+    for _ in range(20):  # the one subtask that the Conductor words itself
+        yield Example(JOIN, "text")
     skills = {"demo-arithmetic": "arithmetic", "demo-text": "text", "demo-numerals": "numerals"}
     for item in demo_items(Split.TRAIN, 300, _GRADING_SEED, one_step_share=0.0):
         yield Example(item.question, "")

@@ -34,7 +34,11 @@ def test_few_samples_are_believed_less_than_many() -> None:
 
 
 def test_cards_without_skills_and_with_different_skills_are_read_too() -> None:
-    pool = [worker("none"), worker("one", skills={"text": 800_000}), worker("other", skills={"never heard of": 200_000})]
+    pool = [
+        worker("none"),
+        worker("one", skills={"text": 800_000}),
+        worker("other", skills={"never heard of": 200_000}),
+    ]
     reading = PoolCards(pool, MODEL.space).read(MODEL.encoder.encode("Reverse it."))
     assert reading.expected.shape == (3, VIEWS)
     assert np.isfinite(reading.expected).all()

@@ -20,9 +20,9 @@ POOL = [worker(f"w{n}", skills={"arithmetic": 900_000 - 200_000 * n, "text": 300
 @given(
     st.one_of(
         st.text(max_size=300),
-        st.lists(st.sampled_from(["add 2 and 3", "reverse it", ", then ", ". ", "`x`", '"a, b"', "<think>", "\n"])).map(
-            " ".join
-        ),
+        st.lists(
+            st.sampled_from(["add 2 and 3", "reverse it", ", then ", ". ", "`x`", '"a, b"', "<think>", "\n"])
+        ).map(" ".join),
     ),
     st.integers(1, 5),
     st.integers(1, 4),

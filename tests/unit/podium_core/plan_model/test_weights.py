@@ -1,5 +1,7 @@
 """A packed model comes back the same, and nothing else comes back at all."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -40,7 +42,7 @@ def test_the_same_model_packs_to_the_same_bytes() -> None:
     ids=["cut", "empty", "no skills", "other skills", "no json", "no numbers"],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_what_does_not_fit_is_refused(change) -> None:
+def test_what_does_not_fit_is_refused(change: Callable[[dict[str, bytes]], dict[str, bytes]]) -> None:
     with np.errstate(all="ignore"), pytest.raises(PodiumError) as refused:
         unpacked(change(packed(random_model())))
     assert refused.value.reason == "EMBEDDED_WEIGHTS_CORRUPT"

@@ -8,20 +8,20 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs torch: requirements/train.txt")
 
-from podium_core.domain.errors import PodiumError  # noqa: E402
-from podium_core.plan_model.encoder import TextEncoder  # noqa: E402
-from podium_core.plan_model.model import PlanModel  # noqa: E402
-from podium_core.plan_model.weights import ARRAYS_FILE, SKILLS_FILE, unpacked  # noqa: E402
-from podium_core.plan_model.words import BUCKETS  # noqa: E402
-from podium_train.learning import checkpoint  # noqa: E402
-from podium_train.learning.encoder import skill_space  # noqa: E402
-from podium_train.learning.grpo import Grpo, GrpoOptions, StepFigures  # noqa: E402
-from podium_train.learning.progress import Alarms, Progress  # noqa: E402
-from podium_train.learning.sources import DemoSource  # noqa: E402
-from podium_train.learning.texts import demo_examples  # noqa: E402
-from podium_train.policy.export import export_model  # noqa: E402
-from podium_train.policy.twin import Twin  # noqa: E402
-from tests.fakes.plan_models import random_model  # noqa: E402
+from podium_core.domain.errors import PodiumError
+from podium_core.plan_model.encoder import TextEncoder
+from podium_core.plan_model.model import PlanModel
+from podium_core.plan_model.weights import ARRAYS_FILE, SKILLS_FILE, unpacked
+from podium_core.plan_model.words import BUCKETS
+from podium_train.learning import checkpoint
+from podium_train.learning.encoder import skill_space
+from podium_train.learning.grpo import Grpo, GrpoOptions, StepFigures
+from podium_train.learning.progress import Alarms, Progress
+from podium_train.learning.sources import DemoSource
+from podium_train.learning.texts import demo_examples
+from podium_train.policy.export import export_model
+from podium_train.policy.twin import Twin
+from tests.fakes.plan_models import random_model
 
 OPTIONS = GrpoOptions(steps=12, questions=6, rollouts=8, kl=0.0, kl_floor=0.0)
 
@@ -92,9 +92,13 @@ def test_a_collapse_stops_the_run_and_says_what_fell(fall: dict[str, object], sa
     alarms = Alarms()
     for step in range(20):
         alarms.watch(figures(step))
-    with pytest.raises(PodiumError, match=said) as stopped:
+
+    def go_on() -> None:
         for step in range(20, 40):
             alarms.watch(figures(step, **fall))
+
+    with pytest.raises(PodiumError, match=said) as stopped:
+        go_on()
     assert stopped.value.reason == "TRAINING_COLLAPSED"
 
 

@@ -13,13 +13,20 @@ from podium_train.policy.twin import Twin, batches_of  # noqa: E402
 from tests.fakes.plan_models import WIDTH, random_model  # noqa: E402
 from tests.fakes.pools import worker  # noqa: E402
 
-QUESTIONS = ("Add 2 and 3, then reverse it, and spell it out.", "Who wrote Faust?", "Count, sort and join them; then add 4.")
+QUESTIONS = (
+    "Add 2 and 3, then reverse it, and spell it out.",
+    "Who wrote Faust?",
+    "Count, sort and join them; then add 4.",
+)
 
 
 def choices_of(model: PlanModel, count: int) -> list:  # type: ignore[type-arg]
     made = []
     for seed in range(count):
-        pool = [worker(f"w{n}", skills={"arithmetic": 100_000 * (n + seed % 5), "text": 300_000}) for n in range(1 + seed % 5)]
+        pool = [
+            worker(f"w{n}", skills={"arithmetic": 100_000 * (n + seed % 5), "text": 300_000})
+            for n in range(1 + seed % 5)
+        ]
         seen = Seen(model, QUESTIONS[seed % len(QUESTIONS)], pool, 5)
         made += Deciding(seen, drawn(np.random.default_rng(seed))).decide().choices
     return made
