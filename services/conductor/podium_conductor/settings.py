@@ -54,8 +54,9 @@ class ConductorSettings(ServiceSettings):
     """How long running calls may take to end when the service stops."""
 
     model_path: Path | None = None
-    """vllm: folder of the checkpoint. embedded: folder of the weights; empty: those that ship. A link to a folder may be pointed
-    elsewhere while vllm serves: the new checkpoint is loaded beside the old one and then takes over."""
+    """vllm: folder of the checkpoint. embedded: folder of the weights; empty: those that ship. A link to a
+    folder may be pointed elsewhere while vllm serves: the new checkpoint is loaded beside the old one and
+    then takes over."""
     adapter_path: Path | None = None
     """vllm: folder of a LoRA adapter for the checkpoint. Empty: none."""
     model_dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"

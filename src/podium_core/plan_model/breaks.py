@@ -34,16 +34,31 @@ _QUOTES = {
 }
 _BREAK = re.compile(r"[,;:.?!]+(?=\s)|\n+|(?<=\s)(?:and|then)(?=\s)", re.IGNORECASE)
 _CONNECTING = re.compile(
-    r"^(?:[\s,;:]+|(?:and|then|finally|lastly|next|afterwards|also|after that|now|first|please|secondly)\b[\s,:]*)+",
+    r"^(?:[\s,;:]+|"
+    r"(?:and|then|finally|lastly|next|afterwards|also|after that|now|first|please|secondly)\b[\s,:]*)+",
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
-    r"\b(?:it|its|itself|them|both|these|those|this|that|the (?:\w+ )?(?:results?|answers?|numbers?|values?))\b",
+    r"\b(?:it|its|itself|them|both|these|those|this|that"
+    r"|the (?:\w+ )?(?:results?|answers?|numbers?|values?))\b",
     re.IGNORECASE,
 )
 _USING = "Using the earlier result: "
-_ASKS = frozenset({"how", "is", "what", "what's", "when", "where", "which", "who", "whose", "why", "on", "was"})
-_JOINED_GAP = 3
+_REQUESTS = frozenset(
+    """
+    add answer arrange ask calculate change check choose combine compare compute concatenate convert count
+    create decode decrease define delete derive describe determine divide double draft encode estimate
+    evaluate explain express extract factor find give halve how identify implement increase is join list
+    lowercase make multiply name negate order outline print prove put raise rank remove repeat replace return
+    reverse rewrite round say show simplify solve sort spell square state subtract sum summarise summarize
+    take tell total transform translate triple turn uppercase verify what when where which who whose why work
+    write
+    """.split()  # noqa: SIM905 - ninety quoted words read worse
+)
+_WORD = re.compile(r"[a-z']+", re.IGNORECASE)
+_ASKS = frozenset(
+    {"how", "is", "what", "what's", "when", "where", "which", "who", "whose", "why", "on", "was"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +90,20 @@ def breaks_of(question: str) -> tuple[Break, ...]:
 def subtask_of(part: str, *, ends_with: str = "", has_input: bool = False) -> str:
     """Return a part of a question as a sentence of its own.
 
-    `ends_with` is the mark that stood behind it. A part that sees an earlier step but does not say so is told.
+    `ends_with` is the mark that stood behind it. A part that sees an earlier step but does not say so is
+    told.
     """
     text = _CONNECTING.sub("", part).strip().strip(",;:").strip() or part.strip()
-    points_back = _POINTS_BACK.search(_masked(text)) is not None
-    if has_input and not points_back:
+    refers = points_back(text)
+    if has_input and not refers:
         return _USING + _sentence(text[:1].lower() + text[1:], ends_with)
     return _sentence(text[:1].upper() + text[1:], ends_with)
+
+
+def starts_request(part: str) -> bool:
+    """Return whether a part begins, after words that only connect, like something asked for."""
+    first = _WORD.match(_CONNECTING.sub("", part).lstrip())
+    return first is not None and first.group().lower().removesuffix("'s") in _REQUESTS
 
 
 def points_back(part: str) -> bool:

@@ -1,7 +1,7 @@
 """What the cards of a pool say about a text: each worker's chance to answer it right, and how sure that is.
 
-Workers are compared by cards alone, so a worker never seen before is read like any other. A card's numbers are
-noisy counts: an accuracy over n items varies by p(1-p)/n, and weighs less the larger that is.
+Workers are compared by cards alone, so a worker never seen before is read like any other. A card's numbers
+are noisy counts: an accuracy over n items varies by p(1-p)/n, and weighs less the larger that is.
 """
 
 from collections.abc import Sequence
@@ -100,7 +100,7 @@ class PoolCards:
         inverse = np.linalg.inv(covariances)
         alpha = np.einsum("wst,wt->ws", inverse, self._own)
         common = np.linalg.solve(kernel + 0.1 * np.eye(skills), self._common)
-        return alpha, inverse, common
+        return alpha, np.asarray(inverse, np.float64), np.asarray(common, np.float64)
 
 
 def _skill_names(workers: Sequence[Worker]) -> list[str]:

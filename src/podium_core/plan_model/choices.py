@@ -38,8 +38,8 @@ SHAPES = tuple(Shape)
 class Choice:
     """One choice as it was taken.
 
-    `features` is [features], or [workers, features] for a worker; `allowed` is a truth per option; `taken` the
-    option's index. Of a yes-or-no choice option 1 is yes.
+    `features` is [features], or [workers, features] for a worker; `allowed` is a truth per option; `taken`
+    the option's index. Of a yes-or-no choice option 1 is yes.
     """
 
     kind: Kind

@@ -54,7 +54,9 @@ class Seen:
             found = self._pieces[text] = Piece(text, vector, self.cards.read(vector))
         return found
 
-    def workers(self, piece: Piece, duty: Duty, taken: Sequence[int] = (), before: int | None = None) -> Floats:
+    def workers(
+        self, piece: Piece, duty: Duty, taken: Sequence[int] = (), before: int | None = None
+    ) -> Floats:
         """Return the features of every worker for `piece`."""
         key = (piece.text, int(duty), tuple(taken), before)
         found = self._workers.get(key)
@@ -177,7 +179,5 @@ class Deciding:
         return tuple(
             earlier
             for earlier in range(step)
-            if self._yes(
-                Kind.ACCESS, access_features(pieces, step, earlier, is_unused=earlier in ends)
-            )
+            if self._yes(Kind.ACCESS, access_features(pieces, step, earlier, is_unused=earlier in ends))
         )

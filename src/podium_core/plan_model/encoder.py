@@ -12,7 +12,8 @@ from podium_core.plan_model.words import Floats, features_of
 class TextEncoder:
     """A table of one row per bucket, stored as bytes with one factor for each row.
 
-    `table` is [buckets, width] of int8, `factors` is [buckets]: a row's values are its bytes times its factor.
+    `table` is [buckets, width] of int8, `factors` is [buckets]: a row's values are its bytes times its
+    factor.
     """
 
     table: npt.NDArray[np.int8]

@@ -1,4 +1,4 @@
-"""What each network is shown of a choice. Columns are only ever added at the end: trained weights know them by place.
+"""What each network is shown of a choice. Trained weights know the columns by their places.
 
 All numbers are of the order of 1. Accuracies are compared within the pool, as a plan picks among those there.
 """
@@ -7,10 +7,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 
 import numpy as np
 
-from podium_core.plan_model.breaks import KINDS, Break, points_back
+from podium_core.plan_model.breaks import KINDS, Break, points_back, starts_request
 from podium_core.plan_model.cards import VIEWS, PoolCards, Reading
 from podium_core.plan_model.words import Floats
 
@@ -26,8 +27,8 @@ class Duty(IntEnum):
 
 
 WORKER_WIDTH = VIEWS * 3 + 15 + len(Duty)
-SHAPE_EXTRA = 22
-CUT_EXTRA = len(KINDS) + 12
+SHAPE_EXTRA = 24
+CUT_EXTRA = len(KINDS) + 15
 ACCESS_EXTRA = 13
 JOIN_EXTRA = 6
 _SHARP = 1
@@ -85,7 +86,7 @@ def shape_features(whole: Piece, parts: Sequence[Piece], max_steps: int) -> Floa
     top = [float(expected[i]) if i < len(expected) else 0.0 for i in range(3)]
     sharp = whole.reading.expected[:, _SHARP]
     bests = [piece.best for piece in parts]
-    changes = sum(left != right for left, right in zip(bests, bests[1:], strict=False))
+    changes = sum(left != right for left, right in pairwise(bests))
     strengths = [float(piece.reading.expected[:, _SHARP].max()) for piece in parts] or [float(sharp.max())]
     backs = sum(points_back(piece.text) for piece in parts)
     few = [float(len(parts) == n) for n in range(2, 7)]
@@ -106,6 +107,8 @@ def shape_features(whole: Piece, parts: Sequence[Piece], max_steps: int) -> Floa
         min(strengths) * 2 - 1,
         backs / 3,
         max_steps / 5,
+        sum(starts_request(piece.text) for piece in parts[1:]) / 3,
+        float(any(starts_request(piece.text) for piece in parts[1:])),
     ]
     return np.concatenate([whole.vector, np.asarray(extra, np.float32)]).astype(np.float32)
 
@@ -128,6 +131,9 @@ def cut_features(breaks: Sequence[Break], at: int, parts: Sequence[Piece]) -> Fl
         math.log1p(len(left.text)) / 4 - 1,
         math.log1p(len(right.text)) / 4 - 1,
         len(breaks) / 6,
+        float(starts_request(right.text)),
+        float(starts_request(left.text)),
+        float(len(right.text.split()) == 1),
     ]
     sides = [left.vector, right.vector]
     return np.concatenate([*sides, np.asarray([*kind, *extra], np.float32)]).astype(np.float32)

@@ -1,20 +1,20 @@
 """The plan model as named arrays and the names of its skills: what a weights folder holds.
 
-Nothing here touches files: callers give and take bytes. Arrays are checked against each other, so that a model
-that loads can plan.
+Nothing here touches files: callers give and take bytes. Arrays are checked against each other, so that a
+model that loads can plan.
 """
 
 import io
 import json
 import zipfile
 from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 
 from podium_core.domain.errors import PodiumError, invalid
 from podium_core.plan_model.encoder import TextEncoder
 from podium_core.plan_model.model import POINT_KINDS, PlanModel, feature_widths, output_width
-from podium_core.plan_model.networks import SetNetwork
 from podium_core.plan_model.skills import SkillSpace
 from podium_core.plan_model.words import BUCKETS, Floats
 
@@ -32,10 +32,9 @@ def packed(model: PlanModel) -> dict[str, bytes]:
     }
     for kind in POINT_KINDS:
         network = model.points[kind]
-        for part in type(network).__dataclass_fields__:
-            arrays[f"{kind.value}.{part}"] = getattr(network, part)
-    for part in SetNetwork.__dataclass_fields__:
-        arrays[f"{WORKER}.{part}"] = getattr(model.workers, part)
+        arrays |= {f"{kind.value}.{part.name}": getattr(network, part.name) for part in fields(network)}
+    workers = model.workers
+    arrays |= {f"{WORKER}.{part.name}": getattr(workers, part.name) for part in fields(workers)}
     names = sorted(model.space.rows, key=lambda name: model.space.rows[name])
     return {ARRAYS_FILE: _zipped(arrays), SKILLS_FILE: json.dumps(names, indent=0).encode()}
 
@@ -84,9 +83,9 @@ def _check(model: PlanModel) -> None:
 
 def _floats_of(model: PlanModel) -> list[Floats]:
     arrays = [model.encoder.factors, model.space.centroids]
-    for network in (*model.points.values(), model.workers):
-        arrays += [getattr(network, part) for part in type(network).__dataclass_fields__]
-    return arrays
+    for network in model.points.values():
+        arrays += [getattr(network, part.name) for part in fields(network)]
+    return [*arrays, *(getattr(model.workers, part.name) for part in fields(model.workers))]
 
 
 def _zipped(arrays: Mapping[str, np.typing.NDArray[np.generic]]) -> bytes:

@@ -7,6 +7,7 @@ trains; changing it changes what every trained table means.
 import re
 import zlib
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -37,12 +38,12 @@ def tokens_of(text: str) -> list[str]:
 def features_of(text: str) -> tuple[Ints, Floats]:
     """Return the rows of the table that `text` uses and how much each weighs.
 
-    The weights' squares sum to 1, and how often a feature occurs counts by its logarithm. Both are empty for a
-    text without words.
+    The weights' squares sum to 1, and how often a feature occurs counts by its logarithm. Both are empty for
+    a text without words.
     """
     tokens = tokens_of(text)
     counts: Counter[str] = Counter(f"w{token}" for token in tokens)
-    counts.update(f"b{left} {right}" for left, right in zip(tokens, tokens[1:], strict=False))
+    counts.update(f"b{left} {right}" for left, right in pairwise(tokens))
     for token, times in Counter(tokens).items():
         if len(token) >= _MIN_PIECED and token[0] != "#":
             marked = f"<{token[:24]}>"

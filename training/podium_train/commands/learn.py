@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from podium_core.domain.errors import invalid
+from podium_core.domain.plan import MAX_STEPS
 
 HELP = "train the embedded Conductor"
 
@@ -19,6 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--reduced", action="store_true", help="a small run of under a quarter of an hour")
     size.add_argument("--smoke", action="store_true", help="a run of a few minutes, for CI")
+    parser.add_argument(
+        "--max-steps",
+        type=int,
+        default=MAX_STEPS,
+        help=f"most steps of a plan in reinforcement ({MAX_STEPS})",
+    )
     parser.add_argument("--steps", type=int, help="steps of reinforcement, instead of the size's own")
 
 
@@ -33,7 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
         ) from None
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     options = REDUCED if arguments.reduced else SMOKE if arguments.smoke else FULL
-    grpo = replace(options.grpo, seed=arguments.seed, steps=arguments.steps or options.grpo.steps)
+    grpo = replace(
+        options.grpo,
+        seed=arguments.seed,
+        steps=arguments.steps or options.grpo.steps,
+        max_steps=arguments.max_steps,
+    )
     learned = learn(arguments.data, arguments.out, replace(options, seed=arguments.seed, grpo=grpo))
     for stage, found in learned.stages.items():
         shown = ", ".join(f"{kind} {value:.3f}" for kind, value in found.items())

@@ -123,7 +123,9 @@ def _days_between(random: Random) -> Part:
     first, days = _day(random), random.randint(20, 900)
     second = first + timedelta(days=days)
     asked = _one_of(
-        random, f"how many days are there from {first} to {second}", f"how many days lie between {first} and {second}"
+        random,
+        f"how many days are there from {first} to {second}",
+        f"how many days lie between {first} and {second}",
     )
     return Part(asked, "demo-dates", str(days))
 
@@ -142,9 +144,7 @@ def _weekday(random: Random) -> Part:
 
 def _day_of_year(random: Random) -> Part:
     day = _day(random)
-    return Part(
-        f"what day of the year is {day}", "demo-dates", str((day - date(day.year, 1, 1)).days + 1)
-    )
+    return Part(f"what day of the year is {day}", "demo-dates", str((day - date(day.year, 1, 1)).days + 1))
 
 
 def _weekday_after(random: Random) -> Part:
@@ -201,8 +201,8 @@ def _to_words(random: Random, value: str) -> Part:
 
 
 _ONES = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-eighteen nineteen
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen
 """.split()  # noqa: SIM905
 _TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
 

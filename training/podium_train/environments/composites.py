@@ -1,8 +1,8 @@
 """Composite tasks for the demo specialists: none can do one alone, and the parts build on each other.
 
 A template is a sequence of parts, or several side by side (`&`) that a last part puts together (`:`). Which
-templates train, which choose the checkpoint and which are held out was fixed here before any training; so were
-the phrasings of one-step tasks.
+templates train, which choose the checkpoint and which are held out was fixed here before any training; so
+were the phrasings of one-step tasks.
 """
 
 import re
@@ -37,6 +37,9 @@ TEMPLATES: dict[Split, tuple[str, ...]] = {
         "roman-read & sum : added",
         "reversed-word & product : joined",
         "weekday & roman-read : joined",
+        "month-length & reversed-word : joined",
+        "sum & vowel-count : joined",
+        "days-between & quotient : joined",
     ),
     Split.DEV: (
         "difference to-roman",
@@ -93,7 +96,9 @@ def composite(template: str, item_id: str, random: Random) -> DemoItem:
     """Return one task of `template`."""
     sides, _, end = template.partition(" : ")
     chains = [_chain(side.split(), random) for side in sides.split(" & ")]
-    question = _written([_written([p.text for p in chain], random, _CHAINS) for chain in chains], random, _SIDES)
+    question = _written(
+        [_written([p.text for p in chain], random, _CHAINS) for chain in chains], random, _SIDES
+    )
     results = [chain[-1].result for chain in chains]
     parts = [part for chain in chains for part in chain]
     if end == "joined":

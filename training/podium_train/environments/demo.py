@@ -6,11 +6,16 @@
 from collections.abc import Callable, Sequence
 
 from podium_core.domain.plan import Step
+from podium_core.domain.plan_format import PlanFormatError
+from podium_core.domain.plan_prompt import PlanPrompt
+from podium_core.domain.pool import Worker
 from podium_core.domain.usage import Usage
 from podium_demo.answer import SPECIALISTS, answer
 from podium_demo.measure.grade import is_right
 from podium_demo.measure.items import Item
 from podium_demo.worker_prompt import Task as DemoTask
+from podium_train.environments.composites import DemoItem
+from podium_train.environments.performing import invalid_outcome, parsed
 from podium_train.environments.port import Outcome, PerformedStep, Task, Verdict
 
 _REWARD_WRONG, _REWARD_RIGHT = 0.5, 1.0
@@ -18,7 +23,7 @@ _CHARS_PER_TOKEN = 4
 
 
 def no_cpu_ns() -> int:
-    """Return a CPU clock that stands still: the counted operations bound the work, and nothing depends on load."""
+    """Return 0: a CPU clock that stands still, as counted operations bound the work on any load."""
     return 0
 
 
@@ -28,6 +33,13 @@ class DemoEnvironment:
     def __init__(self, cpu_ns: Callable[[], int] = no_cpu_ns) -> None:
         self._cpu_ns = cpu_ns
         self._answers: dict[tuple[str, str, tuple[str, ...]], str] = {}
+
+    async def score(self, prompt: PlanPrompt, completion: str, task: Task) -> Outcome:
+        """Return what became of `completion`, written for `prompt`."""
+        try:
+            return self.score_plan(parsed(prompt, completion), task)
+        except PlanFormatError as error:
+            return invalid_outcome(error)
 
     def score_plan(self, steps: Sequence[Step], task: Task) -> Outcome:
         """Return what became of a plan: reward 1 for the right answer, else 0.5."""
@@ -40,7 +52,8 @@ class DemoEnvironment:
             outputs.append(given)
             sent = len(task.question) + len(step.subtask) + sum(map(len, seen))
             usage = Usage(
-                input_tokens=max(1, sent // _CHARS_PER_TOKEN), output_tokens=max(1, len(given) // _CHARS_PER_TOKEN)
+                input_tokens=max(1, sent // _CHARS_PER_TOKEN),
+                output_tokens=max(1, len(given) // _CHARS_PER_TOKEN),
             )
             performed.append(PerformedStep(step.worker_id, given, None, usage, 0, 0))
         right = is_right(Item(task.question, task.reference), outputs[-1].strip())
@@ -53,3 +66,8 @@ class DemoEnvironment:
         if key not in self._answers:
             self._answers[key] = answer(SPECIALISTS[model], DemoTask(instruction, results), self._cpu_ns)
         return self._answers[key]
+
+
+def demo_task(item: DemoItem, workers: Sequence[Worker]) -> Task:
+    """Return a demo item as a task."""
+    return Task(item.item_id, item.question, item.answer, item.family, item.kind, "", tuple(workers), 0)

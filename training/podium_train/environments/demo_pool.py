@@ -22,7 +22,12 @@ def demo_workers() -> tuple[Worker, ...]:
             provider_model=entry["model"],
             card=Card(
                 skills=tuple(
-                    Skill(skill["name"], round(_MILLION * float(skill["accuracy"])), skill["n"], str(skill["measured_on"]))
+                    Skill(
+                        skill["name"],
+                        round(_MILLION * float(skill["accuracy"])),
+                        skill["n"],
+                        str(skill["measured_on"]),
+                    )
                     for skill in entry["card"]["skills"]
                 )
             ),

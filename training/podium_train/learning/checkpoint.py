@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -11,7 +12,7 @@ from podium_core.domain.errors import Code, PodiumError, invalid
 CHECKPOINT_FILE = "checkpoint.pt"
 
 
-def save(folder: Path, state: Mapping[str, object]) -> None:
+def save(folder: Path, state: Mapping[str, Any]) -> None:
     """Write the state; the one before stays until the new one is whole.
 
     Raises PodiumError TRAIN_NOT_SAVED when it cannot be written, for example on a full disk.
@@ -25,13 +26,13 @@ def save(folder: Path, state: Mapping[str, object]) -> None:
         fresh.unlink(missing_ok=True)
         raise PodiumError(
             Code.INTERNAL,
-            "the checkpoint could not be written; free space in the output folder and run the same command again "
-            "to go on from the one before",
+            "the checkpoint could not be written; free space in the output folder and run the same command "
+            "again to go on from the one before",
             reason="TRAIN_NOT_SAVED",
         ) from error
 
 
-def load(folder: Path) -> dict[str, object] | None:
+def load(folder: Path) -> dict[str, Any] | None:
     """Return the state that was saved last; None when there is none.
 
     Raises PodiumError CHECKPOINT_CORRUPT for a file that is no checkpoint.

@@ -1,8 +1,8 @@
-"""Learns the text encoder: a table of hashed features that imitates a sentence encoder and tells skills apart.
+"""Learns the text encoder: hashed features that imitate a sentence encoder and tell skills apart.
 
-Three losses: the likeness of two texts is that which the teacher sees (distillation of similarities); a text is
-nearest to its own skill's centre; and nearest to its own skill's name, so that names never seen can be read.
-The teacher's weights are not kept: only what the table learnt from its outputs.
+Three losses: the likeness of two texts is that which the teacher sees (distillation of similarities); a text
+is nearest to its own skill's centre; and nearest to its own skill's name, so that names never seen can be
+read. The teacher's weights are not kept: only what the table learnt from its outputs.
 """
 
 import logging
@@ -80,8 +80,8 @@ def learn_encoder(
 ) -> SkillSpace:
     """Return the space of skills with its encoder.
 
-    `taught` holds the teacher's vectors of some examples, by index, and `name_taught` those of the skills' names;
-    without a teacher the table learns from the skills alone.
+    `taught` holds the teacher's vectors of some examples, by index, and `name_taught` those of the skills'
+    names; without a teacher the table learns from the skills alone.
     """
     torch.manual_seed(options.seed)
     rng = np.random.default_rng(options.seed)
@@ -106,7 +106,10 @@ class _Learner:
         options: EncoderOptions,
     ) -> None:
         self._options = options
-        self._bags, self._name_bags = _bags([e.text for e in examples]), _bags([skill_words(n) for n in names])
+        self._bags, self._name_bags = (
+            _bags([e.text for e in examples]),
+            _bags([skill_words(n) for n in names]),
+        )
         index_of = {name: index for index, name in enumerate(names)}
         self._labels = np.asarray([index_of.get(e.skill, -1) for e in examples])
         self._odds = _balanced(self._labels)

@@ -10,13 +10,15 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from podium_core.plan_model.choices import Kind
+from podium_core.domain.plan import MAX_STEPS
+from podium_core.plan_model.choices import Choice, Kind
 from podium_core.plan_model.model import PlanModel
 from podium_core.plan_model.words import Floats
 from podium_train.learning.rollouts import Rollout, sampled, see
@@ -33,15 +35,16 @@ class GrpoOptions:
     The floor keeps single steps where more steps gain nothing, as no length is charged for.
     """
 
-    steps: int = 160
+    steps: int = 200
     questions: int = 48
     rollouts: int = 16
     learning_rate: float = 2e-3
     kl: float = 0.15
-    kl_steps: int = 60
+    kl_steps: int = 80
     kl_floor: float = 0.02
     entropy: float = 0.0
     max_norm: float = 1.0
+    max_steps: int = MAX_STEPS
     seed: int = 0
 
 
@@ -87,7 +90,7 @@ class Grpo:
         return self.model.with_networks(self.twin.export())
 
     def advance(self) -> StepFigures:
-        """Do one step: draw questions, try plans, update. Depends on the seed, the step and the weights only."""
+        """Do one step: draw questions, try plans, update. Seed, step and weights decide all of it."""
         options = self.options
         rng = random.Random(f"grpo {options.seed} {self.step}")  # noqa: S311 - reproducible, not secret
         model = self.current()
@@ -96,13 +99,20 @@ class Grpo:
             source = rng.choices([s for s, _ in self._sources], [w for _, w in self._sources])[0]
             question = source.draw(rng)
             seed = (options.seed, self.step, number)
-            groups.append((question.kind, sampled(see(model, question), question, options.rollouts, seed)))
+            groups.append(
+                (
+                    question.kind,
+                    sampled(see(model, question, options.max_steps), question, options.rollouts, seed),
+                )
+            )
         kl = self._update([rollouts for _, rollouts in groups])
         self.step += 1
         return figures_of(self.step, groups, kl)
 
     def _update(self, groups: Sequence[Sequence[Rollout]]) -> float:
-        choices, owners, advantages = [], [], []
+        choices: list[Choice] = []
+        owners: list[int] = []
+        advantages: list[float] = []
         for group in groups:
             rewards = [r.reward for r in group if r.reward is not None]
             if not rewards or min(rewards) == max(rewards):
@@ -131,7 +141,7 @@ class Grpo:
         for group_ in self._optimiser.param_groups:
             group_["lr"] = options.learning_rate * max(0.05, 1.0 - self.step / options.steps)
         self._optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(self.twin.parameters(), options.max_norm)
         self._optimiser.step()
         return float(divergence.detach())
@@ -140,7 +150,9 @@ class Grpo:
         """Return the summed KL divergence from the warm start over all choices, in nats."""
         total = torch.zeros(())
         for kind, batch in batches.items():
-            logs = functional.log_softmax(self.twin.logits_of(kind, batch), dim=1).masked_fill(~batch.allowed, 0.0)
+            logs = functional.log_softmax(self.twin.logits_of(kind, batch), dim=1).masked_fill(
+                ~batch.allowed, 0.0
+            )
             with torch.no_grad():
                 before = functional.log_softmax(self._reference.logits_of(kind, batch), dim=1)
                 before = before.masked_fill(~batch.allowed, 0.0)
@@ -148,7 +160,7 @@ class Grpo:
             total = total + (chances * (logs - before)).sum()
         return total
 
-    def state(self) -> dict[str, object]:
+    def state(self) -> dict[str, Any]:
         """Return everything a resumed run needs to go on along the same curve."""
         return {
             "step": self.step,
@@ -157,17 +169,13 @@ class Grpo:
             "optimiser": self._optimiser.state_dict(),
         }
 
-    def restore(self, state: Mapping[str, object]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Take over a state that `state` gave."""
-        step, arrays, start = state["step"], state["arrays"], state["start"]
-        assert isinstance(step, int)
-        assert isinstance(arrays, dict)
-        assert isinstance(start, dict)
-        self.step = step
-        self.twin.load(arrays)
-        self._start = start
-        self._reference.load(start)
-        self._optimiser.load_state_dict(state["optimiser"])  # type: ignore[arg-type]
+        self.step = int(state["step"])
+        self.twin.load(state["arrays"])
+        self._start = state["start"]
+        self._reference.load(self._start)
+        self._optimiser.load_state_dict(state["optimiser"])
 
 
 def figures_of(step: int, groups: Sequence[tuple[str, Sequence[Rollout]]], kl: float) -> StepFigures:

@@ -1,14 +1,16 @@
-"""Tries the greedy policy on fixed tasks: the dev figures that choose a checkpoint, and quick test figures."""
+"""Tries the greedy policy on fixed tasks: the dev figures that choose a checkpoint."""
 
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.plan import MAX_STEPS, Step
 from podium_core.plan_model.model import PlanModel
 from podium_train.environments.composites import COMPOSITE, DemoItem, demo_items, one_step, one_step_makers
 from podium_train.environments.demo_pool import demo_workers
+from podium_train.environments.port import Outcome, Task
 from podium_train.environments.replay import ReplayEnvironment
 from podium_train.learning.rollouts import Rollout, greedy
 from podium_train.learning.sources import DemoSource, Question
@@ -75,12 +77,13 @@ def replay_questions(recorded: RecordedSet, split: Split, limit: int, seed: int 
     tasks = maker.draw_all(items, seed, at_least=2, at_most=4)
     questions = []
     for task in tasks[:: max(1, len(tasks) // limit)][:limit]:
-
-        def score(steps, rollout, task=task):  # type: ignore[no-untyped-def]
-            return environment.score_plan(steps, task, rollout)
-
+        score = partial(_score, environment, task)
         questions.append(Question(task, score, None, Source.REASONING_GYM.value))
     return questions
+
+
+def _score(environment: ReplayEnvironment, task: Task, steps: Sequence[Step], rollout: int) -> Outcome:
+    return environment.score_plan(steps, task, rollout)
 
 
 def _asked(items: Sequence[DemoItem], seed: int) -> list[Question]:

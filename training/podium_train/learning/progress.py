@@ -16,7 +16,7 @@ PLOT_FILE = "curve.png"
 
 @dataclass(frozen=True, slots=True)
 class AlarmLimits:
-    """When a run counts as collapsed. Judged over the mean of the last `window` steps, against its first ones."""
+    """When a run counts as collapsed: means over its last `window` steps, against its first ones."""
 
     window: int = 8
     least_validity: float = 0.97
@@ -26,9 +26,9 @@ class AlarmLimits:
 
 
 class Alarms:
-    """Watches for collapse: validity, accuracy given a valid plan, worker entropy, one plan length for all."""
+    """Watches for collapse: of validity, accuracy given a valid plan, worker entropy, plan lengths."""
 
-    def __init__(self, limits: AlarmLimits = AlarmLimits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, limits: AlarmLimits = AlarmLimits()) -> None:
         self._limits = limits
         self._seen: list[StepFigures] = []
 
@@ -42,7 +42,7 @@ class Alarms:
         for fault in self._faults(first, last):
             raise PodiumError(
                 Code.INTERNAL,
-                f"training stopped at step {figures.step}: {fault}; lower the learning rate or raise the KL weight",
+                f"training stopped at step {figures.step}: {fault}; lower the learning rate or raise the KL",
                 reason="TRAINING_COLLAPSED",
             )
 
@@ -58,9 +58,13 @@ class Alarms:
         before = _mean([f.worker_entropy for f in first])
         after = _mean([f.worker_entropy for f in last])
         if after < before * limits.least_entropy_share:
-            faults.append(f"the choice of workers collapsed: entropy fell from {before:.2f} to {after:.2f} nats")
+            faults.append(
+                f"the choice of workers collapsed: entropy fell from {before:.2f} to {after:.2f} nats"
+            )
         lengths = _lengths(last)
-        if len(_lengths(first)) > 1 and max(lengths.values()) > limits.most_one_length * sum(lengths.values()):
+        if len(_lengths(first)) > 1 and max(lengths.values()) > limits.most_one_length * sum(
+            lengths.values()
+        ):
             faults.append("nearly all plans have the same number of steps")
         return faults
 
@@ -83,7 +87,13 @@ class Progress:
         shown = f" | dev {', '.join(f'{k} {v:.3f}' for k, v in dev.items())}" if dev else ""
         _log.info(
             "step %d: reward %.3f (%s), steps %.2f, entropy %.2f, kl %.3f%s",
-            figures.step, figures.reward, kinds, figures.mean_steps, figures.worker_entropy, figures.kl, shown,
+            figures.step,
+            figures.reward,
+            kinds,
+            figures.mean_steps,
+            figures.worker_entropy,
+            figures.kl,
+            shown,
         )
         if dev:
             self.plot()
@@ -100,7 +110,11 @@ class Progress:
         figure, (upper, lower) = plt.subplots(2, 1, figsize=(8, 7), sharex=True)
         steps = [_step(row) for row in self.rows]
         for kind in sorted({kind for row in self.rows for kind in _inner(row, "reward_by_kind")}):
-            pairs = [(_step(r), _inner(r, "reward_by_kind")[kind]) for r in self.rows if kind in _inner(r, "reward_by_kind")]
+            pairs = [
+                (_step(r), _inner(r, "reward_by_kind")[kind])
+                for r in self.rows
+                if kind in _inner(r, "reward_by_kind")
+            ]
             upper.plot(*zip(*pairs, strict=True), alpha=0.35, label=f"sampled, {kind}")
         for kind in sorted({kind for row in self.rows for kind in _inner(row, "dev")}):
             pairs = [(_step(r), _inner(r, "dev")[kind]) for r in self.rows if kind in _inner(r, "dev")]

@@ -38,7 +38,9 @@ def see(model: PlanModel, question: Question, max_steps: int = MAX_STEPS) -> See
 def roll(seen: Seen, question: Question, choose: Chooser, rollout: int) -> Rollout:
     """Decide, write, parse and try one plan."""
     decided = Deciding(seen, choose).decide()
-    return Rollout(tuple(decided.choices), decided.shape, tuple(decided.rows), tried(decided, question, rollout))
+    return Rollout(
+        tuple(decided.choices), decided.shape, tuple(decided.rows), tried(decided, question, rollout)
+    )
 
 
 def tried(decided: Decided, question: Question, rollout: int) -> Outcome:

@@ -1,4 +1,4 @@
-"""A whole training run: encoder, supervised warm start, reinforcement, export. Killed, it goes on where it was."""
+"""A whole training run: encoder, warm start, reinforcement, export. Killed, it goes on where it was."""
 
 import json
 import logging
@@ -36,14 +36,16 @@ from podium_train.policy.export import export_model
 from podium_train.policy.twin import Twin
 
 _log = logging.getLogger(__name__)
+_DEV_TOLERANCE = 0.02
+"""Summed dev accuracies that differ by less count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearnOptions:
-    """How large a run is. `taught_per_skill` examples of each skill are shown to the encoder's teacher; 0: none.
+    """How large a run is. The encoder's teacher reads `taught_per_skill` examples of each skill; 0: none.
 
-    `dev_every` steps the greedy plans for dev tasks are measured; after `patience` measurements without a gain
-    the run stops.
+    `dev_every` steps the greedy plans for dev tasks are measured; after `patience` measurements without a
+    gain the run stops.
     """
 
     seed: int = 0
@@ -94,9 +96,9 @@ class Learned:
 def learn(data: Path | None, out: Path, options: LearnOptions) -> Learned:
     """Train a plan model into `out` and return where its weights are.
 
-    Without `data` it learns from the demo tasks and the graders' items alone. Run again with the same folder, it
-    goes on where it was stopped. Raises PodiumError: DATA_MISSING, DATA_MALFORMED, TRAINING_COLLAPSED,
-    TRAIN_NOT_SAVED.
+    Without `data` it learns from the demo tasks and the graders' items alone. Run again with the same
+    folder, it goes on where it was stopped. Raises PodiumError: DATA_MISSING, DATA_MALFORMED,
+    TRAINING_COLLAPSED, TRAIN_NOT_SAVED.
     """
     torch.set_num_threads(1)
     out.mkdir(parents=True, exist_ok=True)
@@ -110,7 +112,9 @@ def learn(data: Path | None, out: Path, options: LearnOptions) -> Learned:
     dev = dev_questions(recorded, options)
     stages = {"format": accuracies(dev_measured(model, dev))}
     _warm_stage(twin, model, sources, out, options)
-    stages["supervised"] = accuracies(dev_measured(model.with_networks(twin.export()), dev))
+    supervised = model.with_networks(twin.export())
+    stages["supervised"] = accuracies(dev_measured(supervised, dev))
+    export_model(supervised, out / "supervised", {"seed": options.seed, "stage": "supervised only"})
     _log.info("after the warm start: %s", stages["supervised"])
     model = _reinforce(Grpo(model, twin, sources, options.grpo), dev, out, options)
     stages["reinforced"] = accuracies(dev_measured(model, dev))
@@ -159,7 +163,9 @@ def _encoder_stage(recorded: RecordedSet, data: Path | None, out: Path, options:
     if path.is_file():
         _log.info("the encoder is there already")
         stored = pickle.loads(path.read_bytes())  # noqa: S301 - our own file, in our own folder
-        return SkillSpace(TextEncoder(stored["table"], stored["factors"]), stored["rows"], stored["centroids"])
+        return SkillSpace(
+            TextEncoder(stored["table"], stored["factors"]), stored["rows"], stored["centroids"]
+        )
     examples = all_examples(recorded, data, options.generated_per_family)
     names = sorted({example.skill for example in examples if example.skill})
     taught, name_taught = {}, None
@@ -229,8 +235,8 @@ def _reinforce(
         if figures.step % options.dev_every == 0 or figures.step == options.grpo.steps:
             found = accuracies(dev_measured(learner.current(), dev))
             score = sum(found.values())
-            since = 0 if score > best_score else since + 1
-            if score > best_score:
+            since = 0 if score > best_score - _DEV_TOLERANCE else since + 1
+            if score >= best_score:
                 best_score, best_arrays = score, learner.twin.export()
         progress.add(figures, found)
         if found is not None:

@@ -1,4 +1,4 @@
-"""Where training questions come from: recorded items with random pools, and demo tasks with real specialists."""
+"""Where training questions come from: recorded items with random pools, and the demo tasks."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from podium_core.domain.plan import Step
-from podium_core.domain.pool import Card, Skill, Worker
+from podium_core.domain.pool import Skill, Worker
 from podium_train.environments.composites import COMPOSITE, DemoItem, demo_items
-from podium_train.environments.demo import DemoEnvironment
+from podium_train.environments.demo import DemoEnvironment, demo_task
 from podium_train.environments.demo_pool import demo_workers
 from podium_train.environments.port import Outcome, Task
 from podium_train.environments.replay import ReplayEnvironment
@@ -29,7 +29,8 @@ class Question:
     """A task with what tries plans for it.
 
     `accuracies` are the workers' recorded shares of right answers to this very question, in the order of the
-    task's workers; None where nothing was recorded. They teach the warm start and are never shown to the model.
+    task's workers; None where nothing was recorded. They teach the warm start and are never shown to the
+    model.
     """
 
     task: Task
@@ -101,7 +102,9 @@ class ReplaySource:
 class DemoSource:
     """Demo tasks of the templates that train; pools are the four specialists in random order, cards noisy."""
 
-    def __init__(self, split: Split = Split.TRAIN, *, count: int = 4_000, seed: int = 0, share: float = 0.3) -> None:
+    def __init__(
+        self, split: Split = Split.TRAIN, *, count: int = 4_000, seed: int = 0, share: float = 0.35
+    ) -> None:
         self._items = demo_items(split, count, seed, one_step_share=share)
         self._environment = DemoEnvironment()
 
@@ -127,11 +130,6 @@ class DemoSource:
         return Question(task, score, known, item.kind)
 
 
-def demo_task(item: DemoItem, workers: Sequence[Worker]) -> Task:
-    """Return a demo item as a task."""
-    return Task(item.item_id, item.question, item.answer, item.family, item.kind, "", tuple(workers), 0)
-
-
 def fold_of(item: RecordedItem) -> int:
     """Return the fold of the train split that an item is in."""
     return sha256(f"fold {item.question}".encode()).digest()[0] % _FOLDS
@@ -140,7 +138,8 @@ def fold_of(item: RecordedItem) -> int:
 def _fold_racks(train: RecordedSet) -> list[CardRack]:
     """Return for each fold the cards measured on all others."""
     return [
-        measure_cards(train.keep(item for item in train.items if fold_of(item) != fold)) for fold in range(_FOLDS)
+        measure_cards(train.keep(item for item in train.items if fold_of(item) != fold))
+        for fold in range(_FOLDS)
     ]
 
 
@@ -152,15 +151,11 @@ def _without_skill(workers: Sequence[Worker], item: RecordedItem) -> tuple[Worke
         return skill.name.partition(",")[0] != own
 
     return tuple(
-        only_skills(worker, [skill.name for skill in worker.card.skills if is_other(skill)]) for worker in workers
+        only_skills(worker, [skill.name for skill in worker.card.skills if is_other(skill)])
+        for worker in workers
     )
 
 
 def _renoised(worker: Worker, rng: random.Random) -> Worker:
     """Return the worker with a card as another calibration might have measured it."""
     return noisy(worker, np.random.default_rng(rng.getrandbits(32)), rng.choice((20, 60, 200)))
-
-
-def bare(worker: Worker) -> Worker:
-    """Return the worker with an empty card."""
-    return replace(worker, card=replace(worker.card, skills=Card().skills))

@@ -58,7 +58,10 @@ def _encoded(texts: Sequence[str]) -> npt.NDArray[np.float16]:
             chosen = order[start : start + _BATCH]
             read = tokenizer(
                 [texts[index] for index in chosen],
-                padding=True, truncation=True, max_length=_MAX_TOKENS, return_tensors="pt",
+                padding=True,
+                truncation=True,
+                max_length=_MAX_TOKENS,
+                return_tensors="pt",
             )
             hidden = model(**read).last_hidden_state
             mask = read["attention_mask"][..., None].float()

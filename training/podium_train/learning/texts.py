@@ -18,6 +18,7 @@ from types import FrameType
 
 from podium_core.grading.catalogue import SKILLS
 from podium_core.grading.catalogue import items_of as grading_items
+from podium_core.plan_model.breaks import JOIN
 from podium_demo.measure.items import MAKERS
 from podium_train.environments.composites import demo_items, one_step_makers
 from podium_train.outcomes.cards import Grain
@@ -32,6 +33,17 @@ _MOST_OF_A_SKILL = 100
 _RUNS_CODE = frozenset({"codeio"})
 """Generators that execute programs from their data set, which may write files: never called here."""
 
+_COARSE = {
+    "arithmetic": "addition multiplication division operation-order fractions decimals percent-of"
+    " percent-change powers-and-roots modular-arithmetic rounding digit-sums mean",
+    "text": "letter-counting vowel-counting reversal word-order letter-replacement vowel-removal"
+    " letter-positions naming-styles word-sorting word-lengths",
+    "numerals": "number-bases roman-numerals number-words",
+    "units": "metric-units imperial-units temperatures",
+    "dates": "days-between date-shifts weekdays weekday-shifts leap-years",
+}
+"""Skills of calibration that are kinds of a coarser one, as cards of few skills name it."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -44,7 +56,7 @@ class Example:
 
 
 def all_examples(recorded: RecordedSet, data: Path | None, per_family: int) -> tuple[Example, ...]:
-    """Return every example, in a fixed order. `per_family` questions are generated for each family and level."""
+    """Return every example, in a fixed order; `per_family` are generated for each family and level."""
     return (
         *recorded_examples(recorded),
         *generated_examples(data, per_family),
@@ -96,10 +108,13 @@ def generated_examples(data: Path | None, per_family: int) -> Iterator[Example]:
 
 
 def grading_examples() -> Iterator[Example]:
-    """Yield items of every skill that calibration can measure."""
+    """Yield items of every skill that calibration can measure, some of a coarser skill too."""
+    coarser = {fine: coarse for coarse, names in _COARSE.items() for fine in names.split()}
     for skill in SKILLS:
         for item in grading_items(skill, _GRADING_COUNT, _GRADING_SEED):
             yield Example(item.task.question, skill)
+            if skill in coarser:
+                yield Example(item.task.question, coarser[skill])
 
 
 def demo_examples() -> Iterator[Example]:
@@ -108,6 +123,8 @@ def demo_examples() -> Iterator[Example]:
     for skill, makers in one_step_makers(Split.TRAIN).items():
         for index in range(120):
             yield Example(MAKERS[skill][makers[index % len(makers)]](random).question, skill)
+    for _ in range(20):  # the one subtask that the Conductor words itself
+        yield Example(JOIN, "text")
     skills = {"demo-arithmetic": "arithmetic", "demo-text": "text", "demo-numerals": "numerals"}
     for item in demo_items(Split.TRAIN, 300, _GRADING_SEED, one_step_share=0.0):
         yield Example(item.question, "")
@@ -131,4 +148,3 @@ def _alarm(seconds: int) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-

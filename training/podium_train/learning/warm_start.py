@@ -1,8 +1,9 @@
 """The supervised warm start: which worker answers a question, from recorded outcomes as soft targets.
 
-It teaches the choice of a worker, and that questions with recorded answers are given to one worker. Of composite
-tasks it knows no outcome, so it only keeps both answers open there: alone, or in parts. Where to cut, who sees
-whom and when to join it does not teach: no plan of several steps is shown, so that is left to reinforcement.
+It teaches the choice of a worker, and that questions with recorded answers are given to one worker. Of
+composite tasks it knows no outcome and shows no plan. There it keeps both shapes open, and gives weak hints
+of language: a cut is likelier where a request begins, a look at an earlier result where a part points back.
+Which cuts, who sees whom and when to join is left to reinforcement.
 """
 
 import logging
@@ -15,10 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from podium_core.plan_model.breaks import points_back, starts_request
 from podium_core.plan_model.choices import SHAPES, Choice, Kind, Shape
 from podium_core.plan_model.deciding import Seen
-from podium_core.plan_model.features import Duty
+from podium_core.plan_model.features import Duty, access_features
 from podium_core.plan_model.model import PlanModel
+from podium_core.plan_model.words import Floats
 from podium_train.learning.rollouts import see
 from podium_train.learning.sources import Question, QuestionSource
 from podium_train.policy.twin import Batch, Twin, batches_of
@@ -31,8 +34,8 @@ class WarmOptions:
     """How the warm start learns.
 
     `sharpness` is the temperature of the soft targets over recorded accuracies; `alone_chance` how likely a
-    question with recorded answers should be given to one worker, `parts_chance` how likely one without should be
-    taken apart.
+    question with recorded answers should be given to one worker, `parts_chance` how likely one without
+    should be taken apart, and `hint_chance` how likely the hints of language are followed.
     """
 
     questions: int = 6_000
@@ -43,6 +46,7 @@ class WarmOptions:
     sharpness: float = 0.2
     alone_chance: float = 0.9
     parts_chance: float = 0.6
+    hint_chance: float = 0.65
     seed: int = 0
 
 
@@ -68,7 +72,27 @@ def lessons_of(model: PlanModel, question: Question, options: WarmOptions) -> li
             for shape, may in zip(SHAPES, allowed, strict=True)
         )
         lessons.append(Lesson(Choice(Kind.SHAPE, seen.shape, allowed, 0), target))
-    return lessons
+    return lessons if question.accuracies is not None else [*lessons, *_hints(seen, options)]
+
+
+def _hints(seen: Seen, options: WarmOptions) -> list[Lesson]:
+    """Return weak hints of language: where a request begins, and which part points back at which."""
+    both = (True, True)
+
+    def hint(kind: Kind, features: Floats, *, is_likelier: bool) -> Lesson:
+        yes = options.hint_chance if is_likelier else 1.0 - options.hint_chance
+        return Lesson(Choice(kind, features, both, 0), (1.0 - yes, yes))
+
+    hints = [
+        hint(Kind.CUT, features, is_likelier=starts_request(part.text))
+        for features, part in zip(seen.cuts, seen.parts[1:], strict=True)
+    ]
+    for step in range(1, len(seen.parts)):
+        back = points_back(seen.parts[step].text)
+        for earlier in range(step):
+            features = access_features(seen.parts, step, earlier, is_unused=earlier == step - 1)
+            hints.append(hint(Kind.ACCESS, features, is_likelier=back and earlier == step - 1))
+    return hints
 
 
 def _worker_lessons(seen: Seen, accuracies: tuple[float, ...], options: WarmOptions) -> list[Lesson]:
@@ -114,7 +138,7 @@ def learn_warm_start(twin: Twin, lessons: Sequence[Lesson], options: WarmOptions
                 group["lr"] = options.learning_rate * (1.0 - step / max(steps, 1))
             loss = _loss(twin, chosen)
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
             losses.append(loss.item())
             step += 1

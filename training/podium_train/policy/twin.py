@@ -27,7 +27,7 @@ class Judged:
     entropy: Tensor
 
 
-class Twin(nn.Module):
+class Twin(nn.Module):  # type: ignore[misc]
     """All networks. The worker network starts as a straight line over the cards' expectation."""
 
     def __init__(self, width: int, seed: int = 0) -> None:
@@ -82,7 +82,7 @@ class Twin(nn.Module):
         return logits if kind is Kind.SHAPE else functional.pad(logits, (1, 0))
 
     def worker_logits(self, features: Tensor, members: Tensor) -> Tensor:
-        """Return [sets, workers] logits from [sets, workers, features]; `members` tells workers from padding."""
+        """Return [sets, workers] logits of [sets, workers, features]; `members` marks what is no padding."""
         kind = Kind.WORKER
         inner = functional.relu(features @ self.part(kind, "hidden") + self.part(kind, "hidden_bias"))
         held = members[..., None]

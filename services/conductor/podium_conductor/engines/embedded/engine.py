@@ -92,7 +92,9 @@ def load_engine(folder: Path) -> EmbeddedEngine:
 def _left(query: PlanQuery) -> Sequence[Worker]:
     """Return the workers to choose from; in a later round without the one whose answer is missing."""
     workers = preselected(query.workers, query.previous_plan)
-    last = query.previous_plan.steps[-1].worker_id if query.previous_plan and query.previous_plan.steps else ""
+    last = (
+        query.previous_plan.steps[-1].worker_id if query.previous_plan and query.previous_plan.steps else ""
+    )
     others = [worker for worker in workers if worker.worker_id != last]
     return others if query.round > 0 and others else workers
 

@@ -76,8 +76,8 @@ def shipped_folder() -> Path:
 
 def _missing() -> PodiumError:
     return invalid(
-        "there is no weights folder for the embedded engine there; unset PODIUM_CONDUCTOR_MODEL_PATH to use the "
-        "weights that ship with Podium, or name a folder that `podium-train export` wrote",
+        "there is no weights folder for the embedded engine there; unset PODIUM_CONDUCTOR_MODEL_PATH to use "
+        "the weights that ship with Podium, or name a folder that `podium-train export` wrote",
         reason="EMBEDDED_WEIGHTS_MISSING",
     )
 
