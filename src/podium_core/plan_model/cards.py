@@ -16,7 +16,7 @@ from podium_core.plan_model.words import Floats
 
 Doubles = npt.NDArray[np.float64]
 
-MAX_SKILLS = 256
+MAX_SKILLS = 160
 """Skills of a pool that are looked at; the commonest on the cards come first."""
 
 _TEMPERATURES = (0.05, 0.12, 0.3)

@@ -64,7 +64,9 @@ def _quotient(random: Random) -> Part:
 
 def _times(random: Random, value: str) -> Part:
     factor = random.randint(2, 9)
-    asked = _one_of(random, f"multiply the result by {factor}", f"multiply it by {factor}")
+    asked = _one_of(
+        random, f"multiply the result by {factor}", f"multiply it by {factor}", f"multiply by {factor}"
+    )
     return Part(asked, "demo-arithmetic", str(int(value) * factor))
 
 
@@ -99,7 +101,7 @@ def _vowel_count(random: Random) -> Part:
 
 
 def _reversed(random: Random, value: str) -> Part:
-    asked = _one_of(random, "reverse the result", "reverse its letters", "reverse it")
+    asked = _one_of(random, "reverse the result", "reverse its letters", "reverse it", "reverse the letters")
     return Part(asked, "demo-text", value[::-1])
 
 
@@ -108,8 +110,9 @@ def _upper(random: Random, value: str) -> Part:
     return Part(asked, "demo-text", value.upper())
 
 
-def _counted(_: Random, value: str) -> Part:
-    return Part("count the letters in it", "demo-text", str(sum(c.isalpha() for c in value)))
+def _counted(random: Random, value: str) -> Part:
+    asked = _one_of(random, "count the letters in it", "count the letters")
+    return Part(asked, "demo-text", str(sum(c.isalpha() for c in value)))
 
 
 # --- dates and units -------------------------------------------------------------------------------------
@@ -182,12 +185,17 @@ def _binary_read(random: Random) -> Part:
 
 
 def _to_roman(random: Random, value: str) -> Part:
-    asked = _one_of(random, "write the result in Roman numerals", "write it as a Roman numeral")
+    asked = _one_of(
+        random,
+        "write the result in Roman numerals",
+        "write it as a Roman numeral",
+        "convert to Roman numerals",
+    )
     return Part(asked, "demo-numerals", roman(int(value)))
 
 
 def _to_binary(random: Random, value: str) -> Part:
-    asked = _one_of(random, "convert it to binary", "write the result in binary")
+    asked = _one_of(random, "convert it to binary", "write the result in binary", "convert to binary")
     return Part(asked, "demo-numerals", f"{int(value):b}")
 
 

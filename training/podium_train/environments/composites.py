@@ -68,8 +68,12 @@ TEMPLATES: dict[Split, tuple[str, ...]] = {
 
 _CHAINS = (". ", ", then ", ", and ", ", and then ", "; ")
 _SIDES = (". ", ", ", " and ")
-_LAST = (". ", ", then ", ", and ")
-_ENDS = {"added": "add both results", "multiplied": "multiply both results"}
+_LAST = (". ", ", then ", ", and ", ". Finally, ")
+_FIRST_SHARE = 0.12
+_ENDS = {
+    "added": ("add both results", "add the two results together"),
+    "multiplied": ("multiply both results",),
+}
 _SPECIALIST_OF = {
     "arithmetic": "demo-arithmetic",
     "text": "demo-text",
@@ -99,6 +103,8 @@ def composite(template: str, item_id: str, random: Random) -> DemoItem:
     question = _written(
         [_written([p.text for p in chain], random, _CHAINS) for chain in chains], random, _SIDES
     )
+    if random.random() < _FIRST_SHARE:
+        question = f"first, {question}"
     results = [chain[-1].result for chain in chains]
     parts = [part for chain in chains for part in chain]
     if end == "joined":
@@ -106,7 +112,7 @@ def composite(template: str, item_id: str, random: Random) -> DemoItem:
     if end:
         first, second = (int(result) for result in results)
         value = first + second if end == "added" else first * second
-        parts.append(Part(_ENDS[end], "demo-arithmetic", str(value)))
+        parts.append(Part(random.choice(_ENDS[end]), "demo-arithmetic", str(value)))
         question = _connected(question, random.choice(_LAST), parts[-1].text)
     return DemoItem(item_id, template, COMPOSITE, _sentence(question), parts[-1].result, tuple(parts))
 
@@ -162,8 +168,10 @@ def _written(texts: Sequence[str], random: Random, connectors: Sequence[str]) ->
 
 
 def _connected(text: str, connector: str, following: str) -> str:
-    if connector != ". ":
+    if not connector.startswith(". "):
         return text + connector + following
+    if connector != ". ":
+        return f"{_sentence(text)}{connector[1:]}{following}"
     return f"{_sentence(text)} {following[:1].upper()}{following[1:]}"
 
 

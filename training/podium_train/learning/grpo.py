@@ -9,7 +9,7 @@ teach nothing.
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.plan_model.choices import Choice, Kind
 from podium_core.plan_model.model import PlanModel
@@ -45,6 +46,7 @@ class GrpoOptions:
     entropy: float = 0.0
     max_norm: float = 1.0
     max_steps: int = MAX_STEPS
+    most_unscorable: float = 0.2
     seed: int = 0
 
 
@@ -60,7 +62,7 @@ class StepFigures:
     mean_steps: float
     zero_variance: float
     unscorable: float
-    kl: float
+    kl: float = 0.0
     step_histogram: Mapping[int, int] = field(default_factory=dict)
     reward_by_kind: Mapping[str, float] = field(default_factory=dict)
 
@@ -90,7 +92,10 @@ class Grpo:
         return self.model.with_networks(self.twin.export())
 
     def advance(self) -> StepFigures:
-        """Do one step: draw questions, try plans, update. Seed, step and weights decide all of it."""
+        """Do one step: draw questions, try plans, update. Seed, step and weights decide all of it.
+
+        Raises PodiumError BATCH_UNSCORABLE, with nothing changed, when too many plans could not be scored.
+        """
         options = self.options
         rng = random.Random(f"grpo {options.seed} {self.step}")  # noqa: S311 - reproducible, not secret
         model = self.current()
@@ -105,9 +110,17 @@ class Grpo:
                     sampled(see(model, question, options.max_steps), question, options.rollouts, seed),
                 )
             )
+        figures = figures_of(self.step + 1, groups)
+        if figures.unscorable > options.most_unscorable:
+            raise PodiumError(
+                Code.UNAVAILABLE,
+                f"step {figures.step} was refused: {figures.unscorable:.0%} of its plans were not scored; "
+                "repair what scores them and run the same command again to go on",
+                reason="BATCH_UNSCORABLE",
+            )
         kl = self._update([rollouts for _, rollouts in groups])
         self.step += 1
-        return figures_of(self.step, groups, kl)
+        return replace(figures, kl=kl)
 
     def _update(self, groups: Sequence[Sequence[Rollout]]) -> float:
         choices: list[Choice] = []
@@ -178,7 +191,7 @@ class Grpo:
         self._optimiser.load_state_dict(state["optimiser"])
 
 
-def figures_of(step: int, groups: Sequence[tuple[str, Sequence[Rollout]]], kl: float) -> StepFigures:
+def figures_of(step: int, groups: Sequence[tuple[str, Sequence[Rollout]]]) -> StepFigures:
     """Return the figures of a step's plans, grouped by question."""
     every = [rollout for _, group in groups for rollout in group]
     scored = [(kind, r) for kind, group in groups for r in group if r.reward is not None]
@@ -196,7 +209,6 @@ def figures_of(step: int, groups: Sequence[tuple[str, Sequence[Rollout]]], kl: f
         mean_steps=_mean([len(r.rows) for r in every]),
         zero_variance=_mean([float(flag) for flag in zero]),
         unscorable=1.0 - len(scored) / max(len(every), 1),
-        kl=kl,
         step_histogram=dict(sorted(Counter(len(r.rows) for r in every).items())),
         reward_by_kind={kind: _mean(values) for kind, values in sorted(by_kind.items())},
     )

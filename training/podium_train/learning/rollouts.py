@@ -1,5 +1,6 @@
 """Plans for training questions: decided by the model, written, parsed again, and tried."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,10 @@ from podium_core.plan_model.model import PlanModel
 from podium_core.plan_model.writing import written
 from podium_train.environments.port import Outcome, Verdict
 from podium_train.learning.sources import Question
+
+_log = logging.getLogger(__name__)
+SCORER_FAILED = "SCORER_FAILED"
+"""Why a plan is unscorable whose scorer raised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,20 @@ def roll(seen: Seen, question: Question, choose: Chooser, rollout: int) -> Rollo
 
 
 def tried(decided: Decided, question: Question, rollout: int) -> Outcome:
-    """Return what became of a decided plan; it passes the parser like any other."""
+    """Return what became of a decided plan; it passes the parser like any other.
+
+    A scorer that raises leaves the plan unscored: its fault is not the plan's.
+    """
     worker_ids = [worker.worker_id for worker in question.task.workers]
     try:
         steps = parse_plan(written(decided), worker_ids)
     except PlanFormatError as error:
         return Outcome(Verdict.INVALID, 0.0, reason=error.reason or "")
-    return question.score(steps, rollout)
+    try:
+        return question.score(steps, rollout)
+    except Exception:  # noqa: BLE001 - logged, and judged by how many there are
+        _log.exception("a scorer failed; the plan is left out", extra={"task_id": question.task.task_id})
+        return Outcome(Verdict.UNSCORABLE, None, reason=SCORER_FAILED)
 
 
 def sampled(seen: Seen, question: Question, count: int, seed: Sequence[int]) -> list[Rollout]:

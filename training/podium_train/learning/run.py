@@ -11,12 +11,14 @@ from pathlib import Path
 
 import torch
 
+from podium_core.domain.errors import PodiumError
 from podium_core.plan_model.encoder import TextEncoder
 from podium_core.plan_model.model import PlanModel
 from podium_core.plan_model.skills import SkillSpace, skill_words
+from podium_core.plan_model.words import Floats
 from podium_train.learning import checkpoint
 from podium_train.learning.encoder import EncoderOptions, learn_encoder
-from podium_train.learning.grpo import Grpo, GrpoOptions
+from podium_train.learning.grpo import Grpo, GrpoOptions, StepFigures
 from podium_train.learning.measuring import (
     Measured,
     composite_questions,
@@ -158,6 +160,15 @@ def accuracies(found: Mapping[str, Measured]) -> dict[str, float]:
     return {kind: round(value.accuracy, 4) for kind, value in found.items()}
 
 
+def _advanced(learner: Grpo, out: Path, best: tuple[float, Mapping[str, Floats], int]) -> StepFigures:
+    """Do one step; when it cannot be done, keep what there is first."""
+    try:
+        return learner.advance()
+    except PodiumError:
+        checkpoint.save(out, {"learner": learner.state(), "best": best})
+        raise
+
+
 def _encoder_stage(recorded: RecordedSet, data: Path | None, out: Path, options: LearnOptions) -> SkillSpace:
     path = out / "space.pkl"
     if path.is_file():
@@ -229,7 +240,7 @@ def _reinforce(
         _log.info("going on at step %d", learner.step)
     progress, alarms = Progress(out, learner.step), Alarms()
     while learner.step < options.grpo.steps and since < options.patience:
-        figures = learner.advance()
+        figures = _advanced(learner, out, (best_score, best_arrays, since))
         alarms.watch(figures)
         found: dict[str, float] | None = None
         if figures.step % options.dev_every == 0 or figures.step == options.grpo.steps:

@@ -1,5 +1,7 @@
 """The learning loop: the curve rises, a killed run resumes along it, and a collapsed run stops itself."""
 
+import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,15 +11,17 @@ import pytest
 pytest.importorskip("torch", reason="training needs torch: requirements/train.txt")
 
 from podium_core.domain.errors import PodiumError
+from podium_core.domain.plan import Step
 from podium_core.plan_model.encoder import TextEncoder
 from podium_core.plan_model.model import PlanModel
 from podium_core.plan_model.weights import ARRAYS_FILE, SKILLS_FILE, unpacked
 from podium_core.plan_model.words import BUCKETS
+from podium_train.environments.port import Outcome
 from podium_train.learning import checkpoint
 from podium_train.learning.encoder import skill_space
 from podium_train.learning.grpo import Grpo, GrpoOptions, StepFigures
 from podium_train.learning.progress import Alarms, Progress
-from podium_train.learning.sources import DemoSource
+from podium_train.learning.sources import DemoSource, Question
 from podium_train.learning.texts import demo_examples
 from podium_train.policy.export import export_model
 from podium_train.policy.twin import Twin
@@ -55,6 +59,40 @@ def test_a_resumed_run_goes_on_along_the_same_curve(tmp_path: Path) -> None:
     assert state is not None
     second.restore(state["learner"])
     assert [second.advance() for _ in range(3)] == curve[3:]
+
+
+class Broken(DemoSource):
+    """Demo tasks whose scorer raises on some plans."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__(count=60)
+        self._share = share
+
+    def draw(self, rng: random.Random) -> Question:
+        question = super().draw(rng)
+        if rng.random() >= self._share:
+            return question
+
+        def fail(steps: Sequence[Step], rollout: int) -> Outcome:
+            raise RuntimeError("the disk is on fire")
+
+        return replace(question, score=fail)
+
+
+def test_a_scorer_that_raises_is_left_out_until_it_is_too_many() -> None:
+    def running(share: float) -> Grpo:
+        whole = learner()
+        return Grpo(whole.model, whole.twin, [(Broken(share), 1.0)], replace(OPTIONS, questions=20))
+
+    figures = running(0.05).advance()
+    assert 0 < figures.unscorable < 0.2
+    assert figures.validity == 1.0
+    failing = running(0.9)
+    before = failing.twin.export()
+    with pytest.raises(PodiumError) as refused:
+        failing.advance()
+    assert refused.value.reason == "BATCH_UNSCORABLE"
+    assert all(np.array_equal(before[name], after) for name, after in failing.twin.export().items())
 
 
 def test_a_broken_checkpoint_is_refused(tmp_path: Path) -> None:
