@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,10 @@ from podium_core.domain.plan_format import parse_plan, render_plan
 from podium_core.domain.plan_prompt import PlanPrompt
 from podium_core.domain.run import Caps
 from podium_core.domain.usage import Usage
+from podium_core.plan_model.choices import likeliest
+from podium_core.plan_model.deciding import Deciding, Seen
+from podium_core.plan_model.weights import packed, unpacked
+from podium_core.plan_model.writing import written as written_plan
 from podium_train.baselines.rules.writer import RulesPlanner
 from podium_train.environments.port import Task, Verdict
 from podium_train.environments.replay import ReplayEnvironment
@@ -27,6 +32,7 @@ from podium_train.evaluation.ablations import (
     ShuffledIds,
     WithoutSubtasks,
 )
+from podium_train.evaluation.embedded import embedded_writer
 from podium_train.evaluation.prompted import PromptedWriter, Reply
 from podium_train.evaluation.systems import (
     Conducted,
@@ -35,6 +41,7 @@ from podium_train.evaluation.systems import (
     WrittenPlan,
 )
 from podium_train.evaluation.trials import EnvironmentTrial, ReplayTrial
+from tests.fakes.plan_models import random_model
 from tests.unit.train.recorded import MODELS, item, maker, recorded
 
 R, W = (1.0, "right", 40), (0.0, "wrong", 80)
@@ -181,3 +188,24 @@ def test_a_prompted_model_gets_the_serving_prompt_and_its_numbers_mean_the_liste
     assert ONE.question in prompt.user
     assert found.worker_ids == prompt.worker_ids[:1]
     assert found.conductor_usage == Usage(900, 20)
+
+
+def test_an_embedded_conductor_writes_what_serving_would_and_remembers_it(tmp_path: Path) -> None:
+    for name, data in packed(random_model(3)).items():
+        (tmp_path / name).write_bytes(data)
+    writer = embedded_writer(tmp_path)
+    one = task()
+    asked = PlanQuestion(one.question, one.workers, Caps(), one.seed)
+    first = asyncio.run(writer.write(asked))
+    pool = sorted(one.workers, key=lambda worker: worker.worker_id)
+    served = written_plan(
+        Deciding(Seen(unpacked(packed(random_model(3))), one.question, pool, 5), likeliest).decide()
+    )
+    assert first.completion == served
+    assert first.worker_ids == tuple(worker.worker_id for worker in pool)
+    assert first.usage.output_tokens == -(-len(served) // 4)
+    assert asyncio.run(writer.write(asked)) is first
+    other = asyncio.run(writer.write(replace(asked, question="Something else?")))
+    assert parse_plan(other.completion, other.worker_ids)
+    later = asyncio.run(writer.write(replace(asked, round=1, previous_answer="7")))
+    assert parse_plan(later.completion, later.worker_ids, round_index=1) == ()

@@ -21,7 +21,7 @@ COMPOSITES, ONE_STEPS = "demo-composite", "demo-one-step"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One bar. `holds` None: not measured."""
+    """One bar. `holds` None: not measured, or on too few training seeds."""
 
     bar: str
     measured: str
@@ -41,8 +41,11 @@ def findings(suites: Suites) -> list[Finding]:
 
 def bars_table(suites: Suites) -> str:
     """Return the findings as Markdown."""
-    words = {True: "holds", False: "**does not hold**", None: "not measured"}
-    rows = [f"| {found.bar} | {found.measured or '-'} | {words[found.holds]} |" for found in findings(suites)]
+    words = {True: "holds", False: "**does not hold**", None: "not shown"}
+    rows = [
+        f"| {found.bar} | {found.measured or 'not measured'} | {words[found.holds]} |"
+        for found in findings(suites)
+    ]
     return "\n".join(["| bar | measured | |", "|---|---|---|", *rows])
 
 
@@ -72,9 +75,11 @@ def _difference(
     if found is None:
         return Finding(bar, "", None)
     interval, seeds = found["interval"], len(found["per_seed"])
-    told = f"{points(interval['mean'])} ({points(interval['low'])} to {points(interval['high'])})"
-    enough = seeds >= _LEAST_SEEDS
-    return Finding(bar, f"{told}, {seeds} seed{'s' if seeds > 1 else ''}", holds(interval) and enough)
+    between = f"{points(interval['low'])} to {points(interval['high'])}"
+    told = f"{points(interval['mean'])} ({between}), seeds: {seeds}"
+    if seeds < _LEAST_SEEDS and holds(interval):
+        return Finding(bar, f"{told}, too few to tell", None)
+    return Finding(bar, told, holds(interval))
 
 
 def _tokens(suites: Suites) -> Finding:

@@ -8,6 +8,7 @@ from podium_core.domain.errors import invalid
 from podium_core.domain.plan_format import render_plan
 from podium_core.domain.pool import Worker
 from podium_core.domain.usage import Usage, UsageSource
+from podium_core.plan_model.cards import PoolCards
 from podium_core.plan_model.choices import likeliest
 from podium_core.plan_model.deciding import Deciding, Seen
 from podium_core.plan_model.model import PlanModel
@@ -15,6 +16,8 @@ from podium_core.plan_model.weights import ARRAYS_FILE, SKILLS_FILE, unpacked
 from podium_core.plan_model.writing import written
 from podium_train.evaluation.results import estimated_tokens
 from podium_train.evaluation.systems import PlanQuestion, PlanWriter, WrittenPlan
+
+_MOST_POOLS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class EmbeddedWriter:
     """
 
     model: PlanModel
+    _cards: dict[tuple[Worker, ...], PoolCards] = field(default_factory=dict)
     _written: dict[tuple[str, tuple[Worker, ...], int], WrittenPlan] = field(default_factory=dict)
 
     async def write(self, asked: PlanQuestion) -> WrittenPlan:
@@ -41,7 +45,12 @@ class EmbeddedWriter:
         return self._written[key]
 
     def _plan(self, question: str, workers: Sequence[Worker], max_steps: int) -> WrittenPlan:
-        seen = Seen(self.model, question, workers, max_steps)
+        pool = tuple(workers)
+        if pool not in self._cards:
+            if len(self._cards) >= _MOST_POOLS:
+                self._cards.clear()
+            self._cards[pool] = PoolCards(pool, self.model.space)
+        seen = Seen(self.model, question, pool, max_steps, self._cards[pool])
         text = written(Deciding(seen, likeliest).decide())
         usage = Usage(estimated_tokens(question), estimated_tokens(text), source=UsageSource.ESTIMATED)
         return WrittenPlan(text, tuple(worker.worker_id for worker in workers), usage)
