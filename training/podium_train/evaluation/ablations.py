@@ -10,6 +10,9 @@ from podium_train.environments.roles import EXAMPLES, Role
 from podium_train.evaluation.systems import PlanQuestion, PlanWriter, WrittenPlan
 from podium_train.outcomes.cards import shuffled_cards
 
+SHUFFLED_CARDS = "shuffled cards"
+"""What the ablation of the cards is called."""
+
 _Change = Callable[[Sequence[Step]], list[Step]]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium_train.evaluation.ablations import SHUFFLED_CARDS
 from podium_train.evaluation.budget import ALL_ITEMS
 from podium_train.evaluation.tables import percent, points
 
@@ -132,7 +133,7 @@ def _shuffled(suites: Suites) -> Finding:
     bar = "with shuffled cards the gain on unseen workers vanishes"
     suite = "rg-unseen-workers"
     name = _judged(suites, suite)
-    found = _comparison(suites, suite, "best single", system=f"{name}, shuffled cards")
+    found = _comparison(suites, suite, "best single", system=f"{name}, {SHUFFLED_CARDS}")
     if found is None:
         return Finding(bar, "", None)
     interval = found["interval"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from podium_train.evaluation.ablations import SHUFFLED_CARDS
 from podium_train.evaluation.budget import Budget, budgets
 from podium_train.evaluation.comparison import compare
 from podium_train.evaluation.report import BEST_SINGLE, ORACLE, SuiteReport
@@ -21,7 +22,8 @@ def concluded(
     """Return the report of one suite.
 
     Conductors are compared with best single, text router, MoA and the conductors named before them;
-    ablations with the conductor they come from; baselines with best single.
+    ablations with the conductor they come from, and the one without true cards with best single too, to see
+    that its gain is gone; baselines with best single.
     """
     present = [name for name in conductors if name in runs.systems]
     comparisons = compare(runs, _pairs(runs, present), seed=seed, resamples=resamples)
@@ -39,9 +41,8 @@ def _pairs(runs: SuiteRuns, conductors: Sequence[str]) -> list[tuple[str, str]]:
         references = (*_REFERENCES, *conductors[:k])
         pairs += [(name, reference) for reference in references if reference in runs.systems]
         pairs += [(ablated, name) for ablated in ablations_of(runs, name)]
-        pairs += [
-            (ablated, BEST_SINGLE) for ablated in ablations_of(runs, name) if BEST_SINGLE in runs.systems
-        ]
+        blind = f"{name}, {SHUFFLED_CARDS}"
+        pairs += [(blind, BEST_SINGLE)] if {blind, BEST_SINGLE} <= set(runs.systems) else []
     if BEST_SINGLE in runs.systems:
         pairs += [(name, BEST_SINGLE) for name in _baselines(runs, conductors)]
     return pairs

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from podium_core.domain.errors import invalid
 from podium_train.evaluation.ablations import (
+    SHUFFLED_CARDS,
     FixedTopology,
     OneStep,
     ShuffledCards,
@@ -22,7 +23,7 @@ _ABLATIONS: Mapping[str, Callable[[PlanWriter], PlanWriter]] = {
     "fixed topology": FixedTopology,
     "one step": OneStep,
     "shuffled ids": ShuffledIds,
-    "shuffled cards": ShuffledCards,
+    SHUFFLED_CARDS: ShuffledCards,
 }
 
 
