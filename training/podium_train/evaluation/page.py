@@ -45,7 +45,7 @@ def _document(document: Mapping[str, Any], folder: Path) -> str:
     parts = [
         f"## {document['name']}",
         f"```console\n$ {document['command']}\n```",
-        f"Measured on {document['measured_on']}. {digests}.",
+        f"Measured on {document['measured_on']}.{f' {digests}.' if digests else ''}",
         *document["notes"],
     ]
     for group in dict.fromkeys(suite["group"] or suite["name"] for suite in document["suites"]):
