@@ -57,10 +57,10 @@ _REQUESTS = frozenset(
 )
 _EMPTY = frozenset(
     """
-    a all alphabetically an and any are as at backwards base binary by capitals case characters consonants count
-    date day decimal digit digits does do down english first for form from hex hexadecimal in into last letter
-    letters lower many much notation number numeral numerals octal of on order ordinal out phrase roman sentence
-    spaces string text the there title to up upper vowels week weekday with word words year
+    a all alphabetically an and any are as at backwards base binary by capitals case characters consonants
+    count date day decimal digit digits does do down english first for form from hex hexadecimal in into last
+    letter letters lower many much notation number numeral numerals octal of on order ordinal out phrase roman
+    sentence spaces string text the there title to up upper vowels week weekday with word words year
     """.split()  # noqa: SIM905
 )
 _UNFINISHED = re.compile(
