@@ -79,7 +79,7 @@ class MoneyGuard:
             raise PodiumError(
                 Code.BUDGET_EXHAUSTED,
                 f"the next call may cost {worst_usd_micros} millionths of a US dollar, and of {self._limit}"
-                f" there are {self.spent_usd_micros} spent and {self._reserved} set aside; raise the cap to go on",
+                f" there are {self.spent_usd_micros} spent and {self._reserved} set aside; raise the cap",
                 reason="MONEY_GUARD",
             )
         self._reserved += worst_usd_micros
