@@ -1,4 +1,4 @@
-"""Every constant that the parametric pool assumes, in one place, with the values that a sweep tries.
+"""Every constant that simulated workers assume, in one place, with the values that a sweep tries.
 
 Where recorded answers tell something, the value is fitted to it and said so; the rest is assumed, and a
 result that depends on it is reported with the sweep (`podium-train sweep`), never as one number.
@@ -155,3 +155,43 @@ SWEEP: Mapping[str, Sequence[float]] = {
     "format_break_rate": (0.0, 0.02, 0.2),
 }
 """The values that a sweep tries, each alone, the others as assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedEffects:
+    """What replay assumes beside recorded answers. An outcome that used one of these is marked as not exact.
+
+    A verifier with accuracy p on an item calls wrong answers wrong at the rate `detect_base +
+    detect_slope * p` and right ones at `false_alarm_base - false_alarm_slope * p`. A refiner that re-solves
+    after a true flag, and a solver that sees a plan, turn a wrong recorded answer into a right one at the
+    rate of their lift.
+    """
+
+    detect_base: float = 0.45
+    detect_slope: float = 0.5
+    false_alarm_base: float = 0.25
+    false_alarm_slope: float = 0.2
+    refine_lift: float = 0.1
+    plan_lift: float = 0.05
+
+    def flag_rate(self, accuracy: float, *, answer_is_right: bool) -> float:
+        """Return how often a verifier of this accuracy (0..1) calls such an answer wrong."""
+        if answer_is_right:
+            return self.false_alarm_base - self.false_alarm_slope * accuracy
+        return self.detect_base + self.detect_slope * accuracy
+
+
+REPLAY_SWEEP: Mapping[str, Sequence[float]] = {
+    "detect_base": (0.1, 0.3, 0.45, 0.8),
+    "detect_slope": (0.0, 0.2, 0.5),
+    "false_alarm_base": (0.05, 0.25, 0.45),
+    "false_alarm_slope": (0.0, 0.2),
+    "refine_lift": (0.0, 0.1, 0.4),
+    "plan_lift": (0.0, 0.05, 0.2),
+}
+"""The same for replay, tried over recorded answers."""
+REPLAY_FIRST_TOKEN_US = 500_000
+REPLAY_TOKENS_PER_SECOND = 60
+"""Speed of a worker whose card tells none; recordings hold no times."""
+CHARS_PER_TOKEN = 4
+"""Tokens of recorded answers are estimated: recordings hold characters of visible text only."""
