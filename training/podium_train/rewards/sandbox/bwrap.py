@@ -14,6 +14,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_train.rewards.sandbox.limits import Limits
 
 WORK_DIRECTORY = "/box"
+PACKAGES_DIRECTORY = "/packages"
 FIRST_SLOT_UID = 261_000
 """Where slots' user ids begin: above what systems hand out, so that no file or process has them."""
 _TRY_TIMEOUT_S = 10.0
@@ -54,10 +55,19 @@ def identity_of(slot: int) -> Identity:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The programs a sandbox is made of, as paths that its user can execute; no bwrap means unsafe."""
+    """The programs a sandbox is made of, as paths that its user can execute; no bwrap means unsafe.
+
+    `packages` is a folder of libraries that the code may import, which every user can read; empty: none.
+    """
 
     bwrap: str | None
     python: str
+    packages: str = ""
+
+    @property
+    def import_from(self) -> str:
+        """Where the code finds `packages`."""
+        return PACKAGES_DIRECTORY if self.packages and self.bwrap else self.packages
 
     def command(self, limits: Limits, result_fd: int, seccomp_fd: int | None) -> list[str]:
         """Return the command of one sandbox."""
@@ -77,6 +87,8 @@ class Tools:
         home = str(Path(self.python).parent.parent)
         if not home.startswith("/usr"):
             command += ["--ro-bind", home, home]
+        if self.packages:
+            command += ["--ro-bind", self.packages, PACKAGES_DIRECTORY]
         command += ["--dev", "/dev", "--size", str(limits.work_bytes), "--tmpfs", WORK_DIRECTORY]
         command += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK_DIRECTORY]
         if seccomp_fd is not None:
@@ -84,7 +96,9 @@ class Tools:
         return [*command, "--", *inner]
 
 
-def find_tools(*, unsafe: bool = False, python: str | None = None, bwrap: str | None = None) -> Tools:
+def find_tools(
+    *, unsafe: bool = False, python: str | None = None, bwrap: str | None = None, packages: str = ""
+) -> Tools:
     """Return the tools that the first slot's user can run.
 
     Raises SandboxUnavailableError without a Python, or without bubblewrap unless `unsafe`.
@@ -106,7 +120,7 @@ def find_tools(*, unsafe: bool = False, python: str | None = None, bwrap: str | 
             " pass --unsafe to run model-written code without a sandbox",
             ("bubblewrap",),
         )
-    return Tools(wrapper, str(Path(usable).resolve()))
+    return Tools(wrapper, str(Path(usable).resolve()), packages)
 
 
 def _own_python() -> str:

@@ -22,7 +22,7 @@ _EXIT_WAIT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a sandbox is to do. Modes: `program` (source with standard input), `serve` (calls), `test`."""
+    """What a sandbox is to do: `program` (with standard input), `serve` (calls), `test` or `share`."""
 
     mode: str
     source: str
@@ -85,7 +85,9 @@ class Cell:
     async def begin(self, job: Job) -> bool:
         """Hand over the job; False when the sandbox fails before the foreign code has begun."""
         limits = asdict(self._limits) | {"cpu_s": self._limits.cpu_s}
-        text = json.dumps(asdict(job) | {"limits": limits, "nonce": self._nonce}).encode()
+        text = json.dumps(
+            asdict(job) | {"limits": limits, "nonce": self._nonce, "packages": self._tools.import_from}
+        ).encode()
         await self.send(b"%010d" % len(text) + text)
         self.has_begun = await self._line() == f"{self._nonce} begun\n".encode()
         return self.has_begun

@@ -7,6 +7,7 @@ never come in here. The limits bind because the kernel keeps hard limits, not be
 """
 
 import builtins
+import importlib
 import json
 import os
 import resource
@@ -106,10 +107,7 @@ def _module(source: str, name: str) -> types.ModuleType:
 
 def _serve(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
     """Answer calls of one function with what it returns."""
-    found: Any = _module(job["source"], "solution")
-    for part in job["function"].split("."):
-        found = getattr(found, part)
-        found = found() if isinstance(found, type) and "." in job["function"] else found
+    found = _named(_module(job["source"], "solution"), job["function"])
     channel.say({"ready": True})
     while (call := channel.hear()) is not None:
         try:
@@ -119,6 +117,30 @@ def _serve(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
             raise
         except Exception as error:  # noqa: BLE001 - whatever foreign code raises is its answer
             channel.say({"id": call["id"], "error": type(error).__name__})
+
+
+def _named(module: types.ModuleType, function: str) -> Any:
+    """Return a function, or a method of a new `Class` or, as LiveCodeBench has it, of a new `Solution`."""
+    owner, _, name = function.rpartition(".")
+    if not owner and not hasattr(module, name) and hasattr(module, "Solution"):
+        owner = "Solution"
+    return getattr(getattr(module, owner)() if owner else module, name)
+
+
+def _share(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
+    """Run tests in one interpreter with the code: for tests that patch what the code uses."""
+    told = channel.hear() or {}
+    module = _module(job["source"], "solution")
+    # What the code may have done to the test library is undone by loading it anew.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "unittest"]:
+        del sys.modules[name]
+    fresh = importlib.import_module("unittest")
+    exec(compile(told["tests"], "<tests>", "exec"), module.__dict__)  # noqa: S102
+    kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
+    cases = [kind for kind in kinds if issubclass(kind, fresh.TestCase) and kind is not fresh.TestCase]
+    result = fresh.TestResult()
+    fresh.TestSuite(map(fresh.defaultTestLoader.loadTestsFromTestCase, cases)).run(result)
+    channel.say({"done": result.wasSuccessful(), "ran": result.testsRun, "skipped": len(result.skipped)})
 
 
 def _test(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
@@ -161,13 +183,18 @@ def _program(job: Dict[str, Any], result_fd: int) -> None:  # noqa: UP006
     exec(compile(job["source"], "<solution>", "exec"), main.__dict__)  # noqa: S102
 
 
+Mode = Callable[[Dict[str, Any], Channel], None]  # noqa: UP006
+
+
 def run(result_fd: int) -> None:
     """Say that the sandbox stands, take the job, and do it."""
     os.write(result_fd, b"up\n")
     job: Dict[str, Any] = json.loads(_read_exactly(int(_read_exactly(_LENGTH_DIGITS))))  # noqa: UP006
+    if job["packages"]:
+        sys.path.append(job["packages"])
     _limit(job["limits"])
     os.write(result_fd, f"{job['nonce']} begun\n".encode())
-    modes: Dict[str, Callable[[Dict[str, Any], Channel], None]] = {"serve": _serve, "test": _test}  # noqa: UP006
+    modes: Dict[str, Mode] = {"serve": _serve, "test": _test, "share": _share}  # noqa: UP006
     code = 0
     try:
         if job["mode"] == "program":

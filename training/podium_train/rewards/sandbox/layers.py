@@ -73,12 +73,13 @@ async def open_sandbox(
     unsafe: bool = False,
     python: str | None = None,
     bwrap: str | None = None,
+    packages: str = "",
 ) -> AsyncGenerator[Sandbox, None]:
     """Open a sandbox whose required layers all hold.
 
     Raises SandboxUnavailableError that names the missing layers; `unsafe` opens it with what holds.
     """
-    tools = find_tools(unsafe=unsafe, python=python, bwrap=bwrap)
+    tools = find_tools(unsafe=unsafe, python=python, bwrap=bwrap, packages=packages)
     if not unsafe:
         missing = (await probe(tools, settings)).missing
         if missing:
