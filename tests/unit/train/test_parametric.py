@@ -274,6 +274,10 @@ def test_the_sweep_shows_what_depends_on_an_assumption(capsys: pytest.CaptureFix
     assert chain == sorted(chain)
     assert chain[-1] > chain[0]
     assert len({row.accuracies["best single"] for row in rows}) == 1
+    for constant in ("first_token_s", "straggler_factor", "solve_tokens", "thinking_multiplier"):
+        times = [row.times_s["three, compare"] for row in swept(item_count=100, seed=1, constants=[constant])]
+        assert times == sorted(times)
+        assert times[0] < times[-1]
     assert main(["sweep", "--items", "20", "--only", "trap_rate"]) == 0
     printed = capsys.readouterr().out
     assert "| trap_rate | **0.4** |" in printed

@@ -8,11 +8,13 @@ from podium_core.domain.pool import Card, Skill, Worker
 from podium_core.domain.usage import Price
 from podium_train.environments.assumptions import Assumptions
 from podium_train.environments.draws import below, normal, phi, uniform
+from podium_train.environments.parametric_run import THINKING
 from podium_train.environments.port import Task
 
 MEASURED_ON = "2025-06-01"
 _PPM = 1_000_000
 _PRICES = ((0.1, 0.3), (0.3, 1.2), (1.1, 4.4), (3.0, 15.0))
+_ONE_THINKER_IN = 3
 _SPEEDS = (40, 60, 90, 150)
 
 
@@ -73,11 +75,19 @@ class MadeUpPool:
 
     def _worker(self, number: int) -> Worker:
         name = f"worker-{number}"
+        thinks = below(_ONE_THINKER_IN, self.seed, name, "thinks") == 0
+        features = frozenset({THINKING}) if thinks else frozenset()
         skills = tuple(self._skill(name, family) for family in self.families)
         level = below(len(_PRICES), self.seed, name, "price")
         price = Price(*(round(usd * 1e6) for usd in _PRICES[level]))
         speed = _SPEEDS[below(len(_SPEEDS), self.seed, name, "speed")]
-        return Worker(name, "made-up", name, Card(skills=skills, output_tokens_per_second=speed), price)
+        return Worker(
+            name,
+            "made-up",
+            name,
+            Card(skills=skills, output_tokens_per_second=speed, features=features),
+            price,
+        )
 
     def _skill(self, name: str, family: str) -> Skill:
         accuracy = self._accuracy(name, family)

