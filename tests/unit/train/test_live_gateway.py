@@ -143,6 +143,13 @@ def test_the_command_asks_grades_and_asks_nothing_twice(
     assert [fact["verdict"] for fact in facts] == ["scored"] * 10
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with gateway_beside({}) as (url, _):
+        assert main(arguments(tmp_path, url, "--trace", "/dev/full")) == 1
+    assert "TRACE_UNWRITABLE" in capsys.readouterr().err
+
+
 def test_the_command_refuses_a_worker_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = PodiumError(
         Code.PROVIDER_FAILED, "no", reason="PROVIDER_FAILED", metadata={"retryable": "false"}

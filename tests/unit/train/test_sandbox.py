@@ -263,6 +263,22 @@ async def test_ten_gigabytes_are_refused(sandbox: Sandbox) -> None:
 
 
 @needs_layers
+async def test_many_processes_cannot_hoard_together_what_each_may_have_alone(sandbox: Sandbox) -> None:
+    code = (
+        "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n"
+        "        kept = bytearray(b'x') * (100 << 20)\n        time.sleep(60)\n        os._exit(0)\n"
+        "time.sleep(60)"
+    )
+    ran = await sandbox.run_program(code)
+    assert (ran.verdict, ran.reason) == (Verdict.MEMORY, "together")
+    sharing = (
+        "import os, time\nkept = bytearray(b'x') * (200 << 20)\nfor _ in range(6):\n    if os.fork() == 0:\n"
+        "        time.sleep(1)\n        os._exit(0)\nfor _ in range(6): os.wait()"
+    )
+    assert (await sandbox.run_program(sharing)).is_clean  # what is shared counts once
+
+
+@needs_layers
 async def test_endless_output_is_cut_off_and_fails(sandbox: Sandbox) -> None:
     for stream in ("stdout", "stderr"):
         ran = await sandbox.run_program(f"import sys\nwhile True: sys.{stream}.write('x' * 4096)")

@@ -12,14 +12,14 @@ import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import TextIO
 
 import aiohttp
 
 from podium_core.config.pool import load_pool
 from podium_core.domain.clock import SystemClock
-from podium_core.domain.errors import invalid
+from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.ids import RandomIds
 from podium_core.domain.plan import Access
 from podium_core.domain.plan_format import render_plan
@@ -137,7 +137,7 @@ async def _environment(
         sandbox = None
         if GraderKind.CODE in needed:
             sandbox = await opened.enter_async_context(open_sandbox(unsafe=arguments.unsafe))
-        trace = opened.enter_context(arguments.trace.open("a", encoding="utf-8")) if arguments.trace else None
+        trace = opened.enter_context(arguments.trace.open("ab", buffering=0)) if arguments.trace else None
         session = await opened.enter_async_context(aiohttp.ClientSession())
         key = arguments.key_file.read_text(encoding="utf-8").strip()
         real = GatewayWorkers(arguments.gateway, key, session, clock)
@@ -152,11 +152,18 @@ async def _environment(
         )
 
 
-def _writer(stream: TextIO | None) -> Trace:
+def _writer(stream: FileIO | None) -> Trace:
     def write(facts: Mapping[str, object]) -> None:
-        if stream is not None:
-            stream.write(json.dumps(dict(facts)) + "\n")
-            stream.flush()
+        if stream is None:
+            return
+        try:
+            stream.write(json.dumps(dict(facts)).encode() + b"\n")
+        except OSError:
+            raise PodiumError(
+                Code.UNAVAILABLE,
+                "the trace cannot be written; make room on its disk or name another file",
+                reason="TRACE_UNWRITABLE",
+            ) from None
 
     return write
 
