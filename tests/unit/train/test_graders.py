@@ -218,6 +218,11 @@ def test_values_cross_the_sandbox_s_border_unchanged(value: object) -> None:
     assert decoded(encoded(value)) == value
 
 
+def test_numbers_of_any_length_cross_it() -> None:
+    for value in (7**9_000, -(1 << 63), (1 << 63) - 1):
+        assert decoded(json.loads(json.dumps(encoded(value)))) == value
+
+
 # --- by reference ---------------------------------------------------------------------------------
 
 

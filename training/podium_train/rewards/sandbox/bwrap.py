@@ -17,9 +17,11 @@ from podium_train.rewards.sandbox.limits import Limits
 
 WORK_DIRECTORY = "/box"
 PACKAGES_DIRECTORY = "/packages"
+PYTHON_DIRECTORY = "/python"
 FIRST_SLOT_UID = 261_000
 """Where slots' user ids begin: above what systems hand out, so that no file or process has them."""
 _TRY_TIMEOUT_S = 10.0
+_IS_NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 9))"
 _INSIDE = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
 
 
@@ -73,9 +75,9 @@ class Tools:
 
     def command(self, limits: Limits, result_fd: int, seccomp_fd: int | None) -> list[str]:
         """Return the command of one sandbox."""
-        inner = [self.python, "-I", "-S", "-B", "-X", "utf8", "-c", _INSIDE, str(result_fd)]
+        options = ["-I", "-S", "-B", "-X", "utf8", "-c", _INSIDE, str(result_fd)]
         if self.bwrap is None:
-            return inner
+            return [self.python, *options]
         command = [
             self.bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
             "--clearenv", "--ro-bind", "/usr", "/usr",
@@ -86,16 +88,18 @@ class Tools:
                 command += ["--symlink", str(place.readlink()).lstrip("/"), name]
             elif place.is_dir():
                 command += ["--ro-bind", name, name]
-        home = str(Path(self.python).parent.parent)
-        if not home.startswith("/usr"):
-            command += ["--ro-bind", home, home]
+        python = Path(self.python)
+        if not _is_of_system(python):
+            # Not at its own place, whose name may tell of somebody's home.
+            command += ["--ro-bind", str(python.parent.parent), PYTHON_DIRECTORY]
+            python = Path(PYTHON_DIRECTORY, "bin", python.name)
         if self.packages:
             command += ["--ro-bind", self.packages, PACKAGES_DIRECTORY]
         command += ["--dev", "/dev", "--size", str(limits.work_bytes), "--tmpfs", WORK_DIRECTORY]
         command += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK_DIRECTORY]
         if seccomp_fd is not None:
             command += ["--seccomp", str(seccomp_fd)]
-        return [*command, "--", *inner]
+        return [*command, "--", str(python), *options]
 
 
 def find_tools(
@@ -106,12 +110,17 @@ def find_tools(
     Raises SandboxUnavailableError without a Python, or without bubblewrap unless `unsafe`.
     """
     identity = identity_of(0)
-    pythons = [python] if python else [_own_python(), "/usr/bin/python3", "/usr/local/bin/python3"]
-    usable = next((p for p in pythons if _runs([p, "-I", "-S", "-c", ""], identity)), None)
+    own = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+    systems = ["/usr/local/bin/python3", "/usr/bin/python3"]
+    pythons = [own, *systems] if _is_of_system(Path(own)) else [*systems, own]
+    pythons = [python] if python else pythons
+    usable = next((p for p in pythons if _runs([p, "-I", "-S", "-c", _IS_NEW_ENOUGH], identity)), None)
     if usable is None:
         raise SandboxUnavailableError(
-            "the sandbox's user can run none of these: " + ", ".join(pythons) + "; name a Python that every"
-            " user may execute with --python",
+            "the sandbox's user can run none of these: "
+            + ", ".join(pythons)
+            + "; name a Python (3.9 or newer)"
+            " that every user may execute with --python",
             ("python",),
         )
     wrappers = [bwrap] if bwrap else [path for path in (_packaged(), shutil.which("bwrap")) if path]
@@ -125,8 +134,8 @@ def find_tools(
     return Tools(wrapper, str(Path(usable).resolve()), packages)
 
 
-def _own_python() -> str:
-    return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+def _is_of_system(python: Path) -> bool:
+    return python.parts[:2] == ("/", "usr")
 
 
 @lru_cache(maxsize=1)

@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, List, Optional  # noqa: UP035 - a sandbo
 OUT_OF_MEMORY = 86
 _LENGTH_DIGITS = 10
 _MAX_REPLY = 1 << 20
+_LARGE = 1 << 63
 
 
 def _read_exactly(count: int) -> bytes:
@@ -47,6 +48,8 @@ def _limit(limits: Dict[str, int]) -> None:  # noqa: UP006
 
 def encoded(value: Any) -> Any:
     """Return a value as JSON that keeps types apart; what is no plain value becomes its type's name."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _LARGE:
+        return ["int", hex(value)]  # decimal digits are limited, since converting many takes long
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (bytes, bytearray)):
@@ -66,6 +69,8 @@ def decoded(value: Any) -> Any:
     kind, rest = value[0], value[1:]
     if kind == "bytes":
         return bytes.fromhex(rest[0])
+    if kind == "int":
+        return int(rest[0], 16)
     if kind == "dict":
         return {decoded(key): decoded(item) for key, item in rest}
     if kind == "other":

@@ -155,7 +155,7 @@ def fork_many():
 held["NON_ROOT"] = os.getuid() != 0 and os.geteuid() != 0
 held["NAMESPACES"] = os.getpid() < 10
 held["NETWORK"] = refused(connect)
-tried = ("", "/usr", "/usr/lib", "/dev", "/tmp", "/var/tmp")
+tried = ("", "/usr", "/usr/lib", "/dev", "/dev/shm", "/tmp", "/var/tmp")
 places = ["%s/podium-probe-%d-" % (place, os.getpid()) for place in tried]
 held["READ_ONLY_ROOT"] = all(refused(lambda: write(place, 1)) for place in places)
 for place in places:
