@@ -149,7 +149,7 @@ def fork_many():
     for _ in range(60):
         if os.fork() == 0:
             import time
-            time.sleep(5)
+            time.sleep(2)
             os._exit(0)
 
 held["NON_ROOT"] = os.getuid() != 0 and os.geteuid() != 0
@@ -186,9 +186,9 @@ import os, time
 for _ in range(4):
     if os.fork() == 0:
         kept = bytearray(b"x") * (96 << 20)
-        time.sleep(8)
+        time.sleep(4)
         os._exit(0)
-time.sleep(8)
+time.sleep(4)
 """
 
 _HANG_PROBE = """
