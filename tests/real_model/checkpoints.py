@@ -1,6 +1,7 @@
 """Real and tiny checkpoints for the engine's tests, made from what packages carry: no hub is ever asked."""
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -13,6 +14,11 @@ _CHAT_TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+
+
+def checkpoint_cache() -> Path:
+    """Return where converted checkpoints are kept between test runs."""
+    return Path(os.environ.get("PODIUM_TEST_CACHE", Path.home() / ".cache" / "podium-tests"))
 
 
 def smollm(cache: Path) -> Path:

@@ -26,7 +26,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanQuery, PlanReply
 from tests.fakes.pools import question, worker
-from tests.real_model.checkpoints import smollm
+from tests.real_model.checkpoints import checkpoint_cache, smollm
 from tests.real_model.reference import Recorded, Reference, differences
 
 pytestmark = [
@@ -59,7 +59,7 @@ def query(number: int) -> PlanQuery:
 
 @pytest.fixture(scope="session")
 def checkpoint() -> Path:
-    return smollm(Path(os.environ.get("PODIUM_TEST_CACHE", Path.home() / ".cache" / "podium-tests")))
+    return smollm(checkpoint_cache())
 
 
 @asynccontextmanager
