@@ -1,7 +1,6 @@
 """vLLM in this process: the one module that imports it. Everything model-specific ends here."""
 
 import asyncio
-import ctypes
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -15,9 +14,6 @@ from podium_conductor.engines.vllm.options import ServingOptions
 from podium_core.domain.errors import Code, PodiumError, invalid
 
 _log = logging.getLogger(__name__)
-_ARCH_PRCTL = 158
-_ARCH_REQ_XCOMP_PERM = 0x1023
-_XFEATURE_XTILEDATA = 18
 
 # vLLM and the libraries below it read these once, at import. No hub, no usage reports, ever.
 os.environ.update(  # noqa: TID251 - there is no other way to tell them
@@ -40,6 +36,7 @@ from vllm.v1.metrics.loggers import StatLoggerBase  # noqa: E402
 _SEEDS = 2**63
 _SHUTDOWN_S = 5.0
 _MIN_BATCH = 4_096
+_CPU_BLOCK_TOKENS = 32
 _MAX_TOKENS_ASKED = 128
 _WARM_UP = "Warm up: write nothing that matters, at some length. " * 40
 
@@ -187,7 +184,6 @@ async def load_model(options: ServingOptions) -> VllmModel:
 
     Raises PodiumError UNAVAILABLE (MODEL_NOT_LOADED) when vLLM cannot serve it here.
     """
-    _allow_tiles()
     # Read by the processes that vLLM starts.
     os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(options.cpu_cache_gib)  # noqa: TID251
     if options.eager:
@@ -237,8 +233,13 @@ def _start(options: ServingOptions, make_watch: Any) -> AsyncLLM:
     }
     if current_platform.is_cpu():
         # A seeded request whose prompt is split over steps kills the CPU build ("Generator does not use
-        # offset"), so prompts are never split there.
-        arguments |= {"enable_chunked_prefill": False, "max_num_batched_tokens": max(context, _MIN_BATCH)}
+        # offset"), so prompts are never split there. The prefix cache keeps whole blocks only: with the 128
+        # tokens that are usual on CPUs a look-up of one token reads 64 again.
+        arguments |= {
+            "enable_chunked_prefill": False,
+            "max_num_batched_tokens": max(context, _MIN_BATCH),
+            "block_size": _CPU_BLOCK_TOKENS,
+        }
     if options.executor != "auto":
         arguments["distributed_executor_backend"] = options.executor
     if options.adapter_path is not None:
@@ -250,11 +251,6 @@ def _start(options: ServingOptions, make_watch: Any) -> AsyncLLM:
 def _lora_rank(rank: int) -> int:
     """Return the smallest rank that vLLM reserves memory for and that holds `rank`."""
     return next((size for size in (8, 16, 32, 64, 128, 256, 320, 512) if size >= rank), rank)
-
-
-def _allow_tiles() -> None:
-    """Ask the kernel for AMX tile registers, as the bf16 kernels forget to; refused elsewhere, harmlessly."""
-    ctypes.CDLL(None).syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA)
 
 
 class _LoadWatch(StatLoggerBase):  # type: ignore[misc]  # vLLM ships no types here
