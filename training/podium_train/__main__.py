@@ -6,9 +6,18 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from podium_core.domain.errors import PodiumError
-from podium_train.commands import import_, live, sandbox, sweep
+from podium_train.commands import evaluate, export, import_, learn, live, results, sandbox, sweep
 
-_COMMANDS: Mapping[str, ModuleType] = {"import": import_, "live": live, "sandbox": sandbox, "sweep": sweep}
+_COMMANDS: Mapping[str, ModuleType] = {
+    "evaluate": evaluate,
+    "export": export,
+    "import": import_,
+    "learn": learn,
+    "live": live,
+    "results": results,
+    "sandbox": sandbox,
+    "sweep": sweep,
+}
 """Verb -> module with `HELP`, `add_arguments(parser)` and `run(arguments) -> int`."""
 _INTERRUPTED = 130
 
