@@ -47,6 +47,22 @@ vllm-test: vllm-env  ## the vLLM engine with a real small model (CPU build; the 
 vllm-bench: vllm-env  ## timings of the vLLM engine, beside vLLM driven directly
 	$(VLLM_VENV)/bin/python -m benchmarks.conductor_vllm $(VLLM_HOME)/smollm2-135m-instruct
 
+# The training room's environment lives in a cache too, one per lock, and is made on first use.
+TRAIN_HOME ?= $(HOME)/.cache/podium/train
+TRAIN_VENV = $(TRAIN_HOME)/venv-$(shell sha256sum requirements/train.txt | cut -c1-12)
+.PHONY: train-env train-test lock-train
+train-env:  ## the training room's environment (the first run installs 2 GB)
+	@test -e $(TRAIN_VENV)/.installed || { \
+	  rm -rf $(TRAIN_VENV) && $(PYTHON) -m venv $(TRAIN_VENV) && \
+	  $(TRAIN_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/train.txt && \
+	  touch $(TRAIN_VENV)/.installed; }
+	@$(TRAIN_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo $(TRAIN_VENV)
+
+train-test: train-env  ## the training room's tests, with torch, TRL and a real small model
+	PODIUM_TEST_CACHE=$(TRAIN_HOME) OMP_WAIT_POLICY=PASSIVE $(TRAIN_VENV)/bin/python -m pytest -o filterwarnings= -W ignore --durations=10 \
+	  tests/train_real tests/unit/train
+
 faults: setup  ## kill, cut, delay, fill the disk: minutes
 	$(BIN)/pytest -m slow
 
@@ -102,6 +118,12 @@ lock-vllm: setup  ## refresh requirements/vllm-*.txt (needs the CPU wheel of tor
 	$(VLLM_LOCK) --override requirements/vllm-overrides.txt -c requirements/vllm-cpu.txt pyproject.toml requirements/vllm-test.in \
 	  -o requirements/vllm-test.txt
 	$(VLLM_LOCK) pyproject.toml requirements/vllm-cuda.in -o requirements/vllm-cuda.txt
+
+TRAIN_LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
+  --no-header --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --index-strategy unsafe-best-match
+lock-train: setup  ## refresh requirements/train.txt (needs the CPU wheel of torch: docs/training.md)
+	$(TRAIN_LOCK) --extra all --extra train --override requirements/train-overrides.txt -c requirements/all.txt \
+	  pyproject.toml requirements/train.in -o requirements/train.txt
 
 lock-check: lock
 	@git diff --exit-code --stat -- requirements || { echo "requirements/ is stale: run 'make lock' and commit"; exit 1; }
