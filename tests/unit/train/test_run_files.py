@@ -1,0 +1,53 @@
+"""What a run leaves on disk: its curve, and which checkpoint can be trusted after a kill."""
+
+import json
+from pathlib import Path
+
+from podium_train.learning.checkpoints import last_whole_checkpoint
+from podium_train.learning.progress import Progress
+
+
+def checkpoint(run: Path, number: int, state: str | None = None) -> Path:
+    folder = run / f"checkpoint-{number}"
+    folder.mkdir(parents=True)
+    (folder / "trainer_state.json").write_text(state if state is not None else json.dumps({"global_step": number}))
+    return folder
+
+
+def test_the_newest_whole_checkpoint_counts_by_number(tmp_path: Path) -> None:
+    checkpoint(tmp_path, 9)
+    newest = checkpoint(tmp_path, 10)
+    assert last_whole_checkpoint(tmp_path) == newest
+
+
+def test_a_checkpoint_cut_off_by_a_kill_is_passed_over(tmp_path: Path) -> None:
+    whole = checkpoint(tmp_path, 10)
+    checkpoint(tmp_path, 20, state='{"global_step": 2')
+    (tmp_path / "checkpoint-30").mkdir()
+    (tmp_path / "checkpoint-x").mkdir()
+    assert last_whole_checkpoint(tmp_path) == whole
+
+
+def test_a_folder_without_a_run_has_none(tmp_path: Path) -> None:
+    assert last_whole_checkpoint(tmp_path) is None
+    assert last_whole_checkpoint(tmp_path / "missing") is None
+
+
+def test_a_curve_is_read_as_it_was_written(tmp_path: Path) -> None:
+    progress = Progress(tmp_path / "new" / "progress.jsonl")
+    progress.append(1, {"reward": 0.25})
+    progress.append(2, {"reward": 0.5})
+    assert progress.read() == [{"iteration": 1, "reward": 0.25}, {"iteration": 2, "reward": 0.5}]
+
+
+def test_resuming_cuts_the_curve_back_and_drops_a_half_written_line(tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    progress = Progress(path)
+    for iteration in (1, 2, 3):
+        progress.append(iteration, {"reward": 0.0})
+    with path.open("a") as file:
+        file.write('{"iteration": 4, "rew')
+    assert [line["iteration"] for line in progress.cut_back(2)] == [1, 2]
+    progress.append(3, {"reward": 1.0})
+    assert [line["iteration"] for line in progress.read()] == [1, 2, 3]
+    assert progress.read()[-1]["reward"] == 1.0

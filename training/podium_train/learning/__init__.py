@@ -1,0 +1,1 @@
+"""Policies that learn: supervised warm start, GRPO, their checkpoints, alarms and curves."""
