@@ -59,8 +59,18 @@ train-env:  ## the training room's environment (the first run installs 2 GB)
 	@$(TRAIN_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@echo $(TRAIN_VENV)
 
-train-test: train-env  ## the training room's tests, with torch, TRL and a real small model
-	PODIUM_TEST_CACHE=$(TRAIN_HOME) OMP_WAIT_POLICY=PASSIVE $(TRAIN_VENV)/bin/python -m pytest -o filterwarnings= -W ignore --durations=10 \
+# verl is only composed, never run here: 3 MB beside its configuration, in an environment of its own, because it
+# needs an older antlr than the graders do.
+VERL_VENV = $(TRAIN_HOME)/verl-$(shell sha256sum requirements/verl-check.txt | cut -c1-12)
+.PHONY: verl-env
+verl-env:
+	@test -e $(VERL_VENV)/.installed || { \
+	  rm -rf $(VERL_VENV) && $(PYTHON) -m venv $(VERL_VENV) && \
+	  $(VERL_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/verl-check.txt && \
+	  touch $(VERL_VENV)/.installed; }
+
+train-test: train-env verl-env  ## the training room's tests, with torch, TRL and a real small model
+	PODIUM_TEST_CACHE=$(TRAIN_HOME) PODIUM_TEST_VERL_PYTHON=$(VERL_VENV)/bin/python OMP_WAIT_POLICY=PASSIVE $(TRAIN_VENV)/bin/python -m pytest -o filterwarnings= -W ignore --durations=10 \
 	  tests/train_real tests/unit/train
 
 faults: setup  ## kill, cut, delay, fill the disk: minutes
@@ -122,8 +132,10 @@ lock-vllm: setup  ## refresh requirements/vllm-*.txt (needs the CPU wheel of tor
 TRAIN_LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
   --no-header --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --index-strategy unsafe-best-match
 lock-train: setup  ## refresh requirements/train.txt (needs the CPU wheel of torch: docs/training.md)
+	@rm -f requirements/train.txt requirements/verl-check.txt  # uv does not take its own lock for another platform back
 	$(TRAIN_LOCK) --extra all --extra train --override requirements/train-overrides.txt -c requirements/all.txt \
 	  pyproject.toml requirements/train.in -o requirements/train.txt
+	$(TRAIN_LOCK) --no-deps -c requirements/all.txt requirements/verl-check.in -o requirements/verl-check.txt
 
 lock-check: lock
 	@git diff --exit-code --stat -- requirements || { echo "requirements/ is stale: run 'make lock' and commit"; exit 1; }
