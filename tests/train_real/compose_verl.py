@@ -21,7 +21,12 @@ def main(recipes: Path) -> None:
         ours = compose("conductor_grpo", overrides=[f"hydra.searchpath=[file://{defaults}]"])
     with initialize_config_dir(str(defaults), version_base=None):
         theirs = compose("ppo_trainer")
-    print(json.dumps({"ours": OmegaConf.to_container(ours, resolve=True), "theirs": OmegaConf.to_container(theirs)}))
+    found = {
+        "resolved": OmegaConf.to_container(ours, resolve=True),
+        "ours": OmegaConf.to_container(ours),
+        "theirs": OmegaConf.to_container(theirs),
+    }
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from podium_core.domain.plan_prompt import PlanPrompt
 from podium_train.environments.port import Outcome, Task
 from podium_train.learning.collapse import CollapseLimits
 from podium_train.learning.grpo_recipe import PAPER_7B, SMALL_CPU, Generation, GrpoRecipe
-from tests.train_real.worlds import Judged, tasks
+from tests.train_real.worlds import FailsAfter, Judged, length, tasks
 
 pytestmark = pytest.mark.skipif(
     find_spec("trl") is None, reason="`make train-test` has an environment with torch and TRL"
@@ -25,11 +25,6 @@ TINY = replace(
     SMALL_CPU, iterations=4, prompts=1, rollouts=2, pass_size=2, completion_tokens=8, context_tokens=16_384,
     learning_rate=1e-3, checkpoint_every=2, autocast_bf16=False, score_timeout_s=1.0, seed=5,
 )  # fmt: skip
-
-
-def length(text: str) -> float:
-    """Vary between completions, so that every group has something to learn from."""
-    return (len(text) % 7) / 7
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +49,6 @@ def weights(folder: Path) -> dict[str, Any]:
 def curve(out: Path) -> list[dict[str, float]]:
     lines = [json.loads(line) for line in (out / "progress.jsonl").read_text().splitlines()]
     return [{name: value for name, value in line.items() if name != "iteration_s"} for line in lines]
-
-
-class FailsAfter:
-    """An environment with a defect that shows after some calls."""
-
-    def __init__(self, calls: int) -> None:
-        self._left = calls
-        self._inner = Judged(length)
-
-    async def score(self, prompt: PlanPrompt, completion: str, task: Task) -> Outcome:
-        self._left -= 1
-        if self._left < 0:
-            raise RuntimeError("defect")
-        return await self._inner.score(prompt, completion, task)
 
 
 def test_a_run_learns_keeps_32_bits_and_leaves_what_the_conductor_can_load(model: Path, tmp_path: Path) -> None:

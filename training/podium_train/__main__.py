@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from podium_core.domain.errors import PodiumError
+from podium_train.commands import grpo, rows
 
-_COMMANDS: Mapping[str, ModuleType] = {}
+_COMMANDS: Mapping[str, ModuleType] = {"grpo": grpo, "rows": rows}
 """Verb -> module with `HELP`, `add_arguments(parser)` and `run(arguments) -> int`."""
 _INTERRUPTED = 130
 

@@ -135,7 +135,7 @@ def test_verl_knows_every_setting_that_the_recipe_changes(composed: dict[str, An
 
 
 def test_the_verl_recipe_is_paper_7b(composed: dict[str, Any]) -> None:
-    ours = composed["ours"]
+    ours = composed["resolved"]
     actor, rollout = ours["actor_rollout_ref"]["actor"], ours["actor_rollout_ref"]["rollout"]
     assert ours["trainer"]["total_training_steps"] == PAPER_7B.iterations
     assert (ours["data"]["train_batch_size"], rollout["n"]) == (PAPER_7B.prompts, PAPER_7B.rollouts)
@@ -153,7 +153,7 @@ def test_the_verl_recipe_is_paper_7b(composed: dict[str, Any]) -> None:
 
 
 def test_verl_never_counts_a_failure_of_the_surroundings_as_a_wrong_answer(composed: dict[str, Any]) -> None:
-    reward = composed["ours"]["reward"]
+    reward = composed["resolved"]["reward"]
     assert reward["reward_manager"]["name"] == "naive", "`rate_limited` scores a timeout 0"
     assert (ROOT / reward["custom_reward_function"]["path"]).is_file()
 

@@ -112,7 +112,7 @@ SMALL_CPU = GrpoRecipe(
     name="small-cpu",
     iterations=3,
     prompts=1,
-    rollouts=4,
+    rollouts=2,
     pass_size=2,
     completion_tokens=48,
     context_tokens=4_096,
@@ -122,7 +122,8 @@ SMALL_CPU = GrpoRecipe(
     autocast_bf16=True,
     free_reasoning=False,
     score_timeout_s=30.0,
-    checkpoint_every=1,
+    checkpoint_every=2,
+    kept_checkpoints=1,
     limits=CollapseLimits(max_clipped_share=1.0),
 )
 """A few iterations of a 135 M model on two cores: shows that the loop works, not that it learns."""

@@ -63,7 +63,7 @@ def train(
     (TRAIN_ENVIRONMENT_FAILED) with the last checkpoint intact.
     """
     checkpoint = _start_of(out, resume=resume)
-    tokenizer = _tokenizer(model)
+    tokenizer = load_tokenizer(model)
     drawn = _draws(recipe, tasks, tokenizer, caps or Caps())
     watch = RunWatch(Progress(out / "progress.jsonl"), recipe.limits, free_bytes, tell)
     trainer = _trainer(recipe, model, tokenizer, drawn, environment, out, watch)
@@ -99,7 +99,8 @@ def _start_of(out: Path, *, resume: bool) -> Path | None:
     return None
 
 
-def _tokenizer(model: Path) -> Any:
+def load_tokenizer(model: Path) -> Any:
+    """Return the tokenizer of a checkpoint folder, adding no token of its own. Raises PodiumError INVALID_REQUEST."""
     if not (model / "config.json").is_file():
         raise invalid("the model path is no checkpoint folder of this machine; hub names are never looked up")
     tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True, padding_side="left")
