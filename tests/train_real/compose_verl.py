@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 def main(recipes: Path) -> None:
     spec = importlib.util.find_spec("verl")
     assert spec is not None
-    (package,) = spec.submodule_search_locations or ()
+    package = next(iter(spec.submodule_search_locations or ()))
     defaults = Path(package) / "trainer" / "config"
     with initialize_config_dir(str(recipes / "verl"), version_base=None):
         ours = compose("conductor_grpo", overrides=[f"hydra.searchpath=[file://{defaults}]"])
@@ -26,7 +26,7 @@ def main(recipes: Path) -> None:
         "ours": OmegaConf.to_container(ours),
         "theirs": OmegaConf.to_container(theirs),
     }
-    print(json.dumps(found))
+    sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":

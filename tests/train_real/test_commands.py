@@ -25,7 +25,17 @@ def test_rows_writes_what_verl_reads(model: str, tmp_path: Path, capsys: pytest.
     from datasets import Dataset
 
     data = write_gym(tmp_path / "data")
-    told = ["rows", "--model", model, "--data", str(data), "--to", str(tmp_path / "rows"), "--recipe", "paper-7b"]
+    told = [
+        "rows",
+        "--model",
+        model,
+        "--data",
+        str(data),
+        "--to",
+        str(tmp_path / "rows"),
+        "--recipe",
+        "paper-7b",
+    ]
     assert main(told) == 0
     assert "800 rows" in capsys.readouterr().out
     rows = Dataset.from_parquet(str(tmp_path / "rows" / "train.parquet"))

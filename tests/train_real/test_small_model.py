@@ -20,7 +20,9 @@ from tests.train_real.worlds import FailsAfter, Judged, length, tasks
 from tests.unit.train.gym_folder import write_gym
 
 pytestmark = [
-    pytest.mark.skipif(find_spec("trl") is None, reason="`make train-test` has an environment with torch and TRL"),
+    pytest.mark.skipif(
+        find_spec("trl") is None, reason="`make train-test` has an environment with torch and TRL"
+    ),
     pytest.mark.skipif("PODIUM_TEST_CACHE" not in os.environ, reason="PODIUM_TEST_CACHE names no folder"),
 ]
 
@@ -37,7 +39,9 @@ def smollm2(cache: Path) -> Path:
     return smollm(cache)
 
 
-def test_a_small_instruction_model_is_trained_cut_and_resumed(smollm2: Path, cache: Path, tmp_path: Path) -> None:
+def test_a_small_instruction_model_is_trained_cut_and_resumed(
+    smollm2: Path, cache: Path, tmp_path: Path
+) -> None:
     from safetensors.torch import load_file
 
     from podium_train.learning.trl_engine import train
@@ -75,7 +79,17 @@ def test_the_verb_trains_on_recorded_answers(smollm2: Path, tmp_path: Path) -> N
     LlamaForCausalLM(config).save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     run = tmp_path / "run"
-    words = ["grpo", "--recipe", "small-cpu", "--model", str(tmp_path / "model"), "--to", str(run), "--iterations", "2"]
+    words = [
+        "grpo",
+        "--recipe",
+        "small-cpu",
+        "--model",
+        str(tmp_path / "model"),
+        "--to",
+        str(run),
+        "--iterations",
+        "2",
+    ]
     assert main([*words, "--data", str(write_gym(tmp_path / "data"))]) == 0
     assert len(Progress(run / "progress.jsonl").read()) == 2
     check_checkpoint(run / "served")

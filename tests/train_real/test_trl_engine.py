@@ -43,7 +43,8 @@ def train(model: Path, out: Path, recipe: GrpoRecipe = TINY, environment: Any = 
 def weights(folder: Path) -> dict[str, Any]:
     from safetensors.torch import load_file
 
-    return load_file(folder / "model.safetensors")
+    found: dict[str, Any] = load_file(folder / "model.safetensors")
+    return found
 
 
 def curve(out: Path) -> list[dict[str, float]]:
@@ -51,7 +52,9 @@ def curve(out: Path) -> list[dict[str, float]]:
     return [{name: value for name, value in line.items() if name != "iteration_s"} for line in lines]
 
 
-def test_a_run_learns_keeps_32_bits_and_leaves_what_the_conductor_can_load(model: Path, tmp_path: Path) -> None:
+def test_a_run_learns_keeps_32_bits_and_leaves_what_the_conductor_can_load(
+    model: Path, tmp_path: Path
+) -> None:
     import torch
 
     told: list[str] = []
@@ -114,7 +117,9 @@ def test_one_masked_completion_does_not_pull_the_group_down(
     assert line["reward"] == 1.0
     assert line["unscorable_share"] == pytest.approx(1 / 6)
     before, after = weights(model), weights(tmp_path / "run" / "checkpoint-1")
-    assert all(torch.equal(before[name].float(), after[name]) for name in before), "counted as 0 it would move"
+    assert all(torch.equal(before[name].float(), after[name]) for name in before), (
+        "counted as 0 it would move"
+    )
     assert "What is" not in caplog.text, "a question stands in the log"
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-_TYPES = {
+_TYPES: dict[str, type | tuple[type, ...]] = {
     "object": dict,
     "array": list,
     "string": str,
@@ -64,7 +64,9 @@ def _fields(schema: dict[str, Any], value: dict[str, Any], path: str) -> Iterato
     known = schema.get("properties", {})
     others = schema.get("additionalProperties", False)
     # The root's metadata is validated by the server itself, so CRDs leave it open.
-    is_open = schema.get("x-kubernetes-preserve-unknown-fields") or (not known and schema.get("type") == "object")
+    is_open = schema.get("x-kubernetes-preserve-unknown-fields") or (
+        not known and schema.get("type") == "object"
+    )
     for name, inner in value.items():
         if name in known:
             yield from problems(known[name], inner, f"{path}.{name}")

@@ -17,7 +17,9 @@ UNSCORABLE = Outcome(Verdict.UNSCORABLE, None, reason="DEADLINE")
 
 
 def test_accuracy_given_valid_is_kept_apart_from_validity() -> None:
-    figures = figures_of([scored("a", right=True), scored("a", "b", right=False), INVALID, INVALID, UNSCORABLE])
+    figures = figures_of(
+        [scored("a", right=True), scored("a", "b", right=False), INVALID, INVALID, UNSCORABLE]
+    )
     assert figures.unscorable_share == pytest.approx(0.2)
     assert figures.validity == 0.5
     assert figures.accuracy == 0.25

@@ -42,7 +42,10 @@ class Scripted:
 
 
 async def rewards(
-    environment: Environment, *completions: str, metrics: dict[str, float] | None = None, max_concurrent: int = 8
+    environment: Environment,
+    *completions: str,
+    metrics: dict[str, float] | None = None,
+    max_concurrent: int = 8,
 ) -> list[float | None]:
     reward = EnvironmentReward(
         environment, [DRAW], timeout_s=0.05, max_concurrent=max_concurrent, max_unscorable_share=0.2

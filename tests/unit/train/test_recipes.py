@@ -24,7 +24,9 @@ COMMANDS = (RECIPES / "paper-7b.md").read_text(encoding="utf-8")
 
 def groups() -> dict[str, Any]:
     cluster = RAYJOB["spec"]["rayClusterSpec"]
-    return {group["groupName"]: group for group in cluster["workerGroupSpecs"]} | {"head": cluster["headGroupSpec"]}
+    return {group["groupName"]: group for group in cluster["workerGroupSpecs"]} | {
+        "head": cluster["headGroupSpec"]
+    }
 
 
 def pods() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -115,7 +117,12 @@ def composed() -> dict[str, Any]:
     environment = {f"PODIUM_TRAIN_{name}": f"/{name.lower()}" for name in ("ROWS", "MODEL", "OUT", "DATA")}
     script = ROOT / "tests" / "train_real" / "compose_verl.py"
     done = subprocess.run(
-        [python, str(script), str(RECIPES)], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+        [python, str(script), str(RECIPES)],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -140,7 +147,10 @@ def test_the_verl_recipe_is_paper_7b(composed: dict[str, Any]) -> None:
     assert ours["trainer"]["total_training_steps"] == PAPER_7B.iterations
     assert (ours["data"]["train_batch_size"], rollout["n"]) == (PAPER_7B.prompts, PAPER_7B.rollouts)
     assert rollout["response_length"] == ours["data"]["max_response_length"] == PAPER_7B.completion_tokens
-    assert (rollout["temperature"], rollout["max_model_len"]) == (PAPER_7B.temperature, PAPER_7B.context_tokens)
+    assert (rollout["temperature"], rollout["max_model_len"]) == (
+        PAPER_7B.temperature,
+        PAPER_7B.context_tokens,
+    )
     assert actor["optim"]["lr"] == PAPER_7B.learning_rate
     assert actor["optim"]["lr_warmup_steps_ratio"] == PAPER_7B.warmup_share
     assert actor["optim"]["lr_scheduler_type"] == PAPER_7B.schedule
@@ -162,6 +172,10 @@ def test_verl_never_counts_a_failure_of_the_surroundings_as_a_wrong_answer(compo
 
 
 def test_every_file_that_the_written_recipe_names_is_there() -> None:
-    named = {word.strip("`,.()") for word in COMMANDS.split() if word.strip("`,.()").startswith("training/recipes/")}
+    named = {
+        word.strip("`,.()")
+        for word in COMMANDS.split()
+        if word.strip("`,.()").startswith("training/recipes/")
+    }
     assert named
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []

@@ -10,7 +10,9 @@ from podium_train.learning.progress import Progress
 def checkpoint(run: Path, number: int, state: str | None = None) -> Path:
     folder = run / f"checkpoint-{number}"
     folder.mkdir(parents=True)
-    (folder / "trainer_state.json").write_text(state if state is not None else json.dumps({"global_step": number}))
+    (folder / "trainer_state.json").write_text(
+        state if state is not None else json.dumps({"global_step": number})
+    )
     return folder
 
 

@@ -28,7 +28,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def drawn(made: Replayed, count: int, *, free_reasoning: bool = False) -> list[Draw]:
     writer = ChatWriter(WordTokenizer())
     return list(
-        draws(made.tasks, count, writer, seed=1, room_tokens=9_999, caps=Caps(), free_reasoning=free_reasoning)
+        draws(
+            made.tasks, count, writer, seed=1, room_tokens=9_999, caps=Caps(), free_reasoning=free_reasoning
+        )
     )
 
 
@@ -73,7 +75,9 @@ async def test_a_reward_worker_scores_a_row_as_the_task_it_was_drawn_from(
         assert draw.task.reference not in str(row["reward_model"])
         for ordinal in range(len(draw.task.workers)):
             completion = one_step(ordinal)
-            given = await compute_score("podium", completion, "", row["extra_info"], reward_router_address=None)
+            given = await compute_score(
+                "podium", completion, "", row["extra_info"], reward_router_address=None
+            )
             outcome = await made.environment.score(draw.prompt, completion, draw.task)
             assert (given["score"], given["acc"], given["valid"]) == (outcome.reward, outcome.is_right, 1.0)
             scores.append(given["score"])

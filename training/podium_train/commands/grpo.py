@@ -1,7 +1,7 @@
 """Train a small language model as a Conductor by GRPO, over recorded answers, with TRL on this machine.
 
-The output folder holds checkpoints, progress.jsonl and, at the end, served/: a checkpoint for the vLLM engine.
-A run that was interrupted goes on with --resume. Needs the extra `train`.
+The output folder holds checkpoints, progress.jsonl and, at the end, served/: a checkpoint for the vLLM
+engine. A run that was interrupted goes on with --resume. Needs the extra `train`.
 """
 
 import argparse
@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on with the run that the folder holds")
     parser.add_argument("--iterations", type=int, help="instead of the recipe's")
     parser.add_argument("--seed", type=int, help="draws tasks and completions (default: the recipe's)")
-    parser.add_argument("--generation", choices=[kind.value for kind in Generation], help="instead of the recipe's")
+    parser.add_argument(
+        "--generation", choices=[kind.value for kind in Generation], help="instead of the recipe's"
+    )
     parser.add_argument("--grain", choices=[grain.value for grain in Grain], default=Grain.CATEGORY.value)
 
 
@@ -46,13 +48,19 @@ def run(arguments: argparse.Namespace) -> int:
     from podium_train.learning.trl_engine import train  # noqa: PLC0415 - torch, only when it is used
 
     trained = train(
-        recipe, arguments.model, made.tasks, made.environment, arguments.to, resume=arguments.resume, tell=_tell
+        recipe,
+        arguments.model,
+        made.tasks,
+        made.environment,
+        arguments.to,
+        resume=arguments.resume,
+        tell=_tell,
     )
     if trained.alarm is not None:
         raise PodiumError(
             Code.CONFLICT,
-            f"the run was stopped after {trained.iterations} iterations: {trained.alarm}. Look at progress.jsonl; "
-            "its last checkpoint is kept",
+            f"the run was stopped after {trained.iterations} iterations: {trained.alarm}. Look at "
+            "progress.jsonl; its last checkpoint is kept",
             reason="TRAIN_COLLAPSED",
         )
     _tell(f"{trained.iterations} iterations done; serve {trained.served}")

@@ -1,7 +1,7 @@
 """Write training tasks as the Parquet files that verl reads: train.parquet and dev.parquet.
 
-Prompts are drawn as for GRPO on one machine, but without free reasoning, because verl's chats cannot carry the
-beginning of a reply. Needs the extra `train`.
+Prompts are drawn as for GRPO on one machine, but without free reasoning, because verl's chats cannot carry
+the beginning of a reply. Needs the extra `train`.
 """
 
 import argparse

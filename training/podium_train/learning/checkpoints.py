@@ -13,7 +13,8 @@ def last_whole_checkpoint(run: Path) -> Path | None:
     if not run.is_dir():
         return None
     numbered = sorted(
-        ((int(found[1]), path) for path in run.iterdir() if (found := _FOLDER.fullmatch(path.name))), reverse=True
+        ((int(found[1]), path) for path in run.iterdir() if (found := _FOLDER.fullmatch(path.name))),
+        reverse=True,
     )
     return next((path for number, path in numbered if _is_whole(path, number)), None)
 

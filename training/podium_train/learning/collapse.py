@@ -98,7 +98,7 @@ class CollapseWatch:
     def see(self, metrics: Mapping[str, float]) -> str | None:
         """Return why the run should stop after this iteration; None to go on.
 
-        Reads `clipped_share` and the names of `BatchFigures.as_metrics`; those that are missing are not judged.
+        Reads `clipped_share` and the names of `BatchFigures.as_metrics`; what is missing is not judged.
         """
         limits = self._limits
         self._iterations += 1

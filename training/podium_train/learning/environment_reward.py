@@ -61,8 +61,8 @@ class EnvironmentReward:
             reasons = sorted({outcome.reason for outcome in outcomes if outcome.reward is None})
             raise PodiumError(
                 Code.UNAVAILABLE,
-                f"{figures.unscorable_share:.0%} of a batch could not be scored ({', '.join(reasons)}); nothing "
-                "was learnt from it. Mend the workers and resume the run from its last checkpoint",
+                f"{figures.unscorable_share:.0%} of a batch could not be scored ({', '.join(reasons)}); "
+                "nothing was learnt from it. Mend the workers and resume the run from its last checkpoint",
                 reason="TRAIN_BATCH_UNSCORABLE",
             )
         for name, value in figures.as_metrics().items():
@@ -85,7 +85,7 @@ def _outcome(found: Outcome | BaseException, draw: Draw) -> Outcome:
         raise found
     raise PodiumError(
         Code.INTERNAL,
-        f"the environment raised {type(found).__name__} for task {draw.task.task_id}; nothing was learnt from "
-        "its batch. Mend the environment and resume the run from its last checkpoint",
+        f"the environment raised {type(found).__name__} for task {draw.task.task_id}; nothing was learnt "
+        "from its batch. Mend the environment and resume the run from its last checkpoint",
         reason="TRAIN_ENVIRONMENT_FAILED",
     ) from found

@@ -75,7 +75,9 @@ def draws(
         if not waiting:
             waiting = random.sample(list(tasks), len(tasks))
         task = waiting.pop()
-        yield _fitting(task, random.randrange(_SEEDS), writer, room_tokens, caps, free_reasoning=free_reasoning)
+        yield _fitting(
+            task, random.randrange(_SEEDS), writer, room_tokens, caps, free_reasoning=free_reasoning
+        )
 
 
 def _fitting(

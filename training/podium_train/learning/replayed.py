@@ -12,7 +12,7 @@ from podium_train.outcomes.pools import TaskMaker, is_informative, training_pool
 from podium_train.outcomes.splits import Split, select
 
 NOISE_SAMPLES = 50
-"""Cards show what so many graded items a skill would have shown, so that none is trusted to the last point."""
+"""Cards show what so many graded items a skill would have shown: none is trusted to the last point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +36,7 @@ def replayed(data: Path, *, seed: int, split: Split = Split.TRAIN, grain: Grain 
     maker = TaskMaker(measure_cards(recorded, grain), models, NOISE_SAMPLES)
     tasks = maker.draw_all(telling, seed)
     if not tasks:
-        raise invalid(f"the data folder leaves no task of the split {split.value} with three workers to choose from")
+        raise invalid(
+            f"the data folder leaves no task of the split {split.value} with three workers to choose from"
+        )
     return Replayed(tasks, ReplayEnvironment(recorded))

@@ -15,21 +15,21 @@ from typing import Any
 # Read at import by the libraries below: no hub is ever asked, nothing is reported.
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", DO_NOT_TRACK="1")  # noqa: TID251
 
-import torch  # noqa: E402 - after the environment it reads
-from datasets import Dataset  # noqa: E402
-from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback  # noqa: E402
-from transformers.utils.logging import disable_progress_bar  # noqa: E402
-from trl import GRPOConfig, GRPOTrainer  # noqa: E402
+import torch
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
+from transformers.utils.logging import disable_progress_bar
+from trl import GRPOConfig, GRPOTrainer
 
-from podium_core.domain.errors import invalid  # noqa: E402
-from podium_core.domain.run import Caps  # noqa: E402
-from podium_train.environments.port import Environment, Task  # noqa: E402
-from podium_train.learning.checkpoints import last_whole_checkpoint  # noqa: E402
-from podium_train.learning.environment_reward import EnvironmentReward  # noqa: E402
-from podium_train.learning.grpo_recipe import Generation, GrpoRecipe  # noqa: E402
-from podium_train.learning.progress import Progress  # noqa: E402
-from podium_train.learning.prompts import ChatWriter, Draw, draws  # noqa: E402
-from podium_train.learning.trl_watch import RunWatch  # noqa: E402
+from podium_core.domain.errors import invalid
+from podium_core.domain.run import Caps
+from podium_train.environments.port import Environment, Task
+from podium_train.learning.checkpoints import last_whole_checkpoint
+from podium_train.learning.environment_reward import EnvironmentReward
+from podium_train.learning.grpo_recipe import Generation, GrpoRecipe
+from podium_train.learning.progress import Progress
+from podium_train.learning.prompts import ChatWriter, Draw, draws
+from podium_train.learning.trl_watch import RunWatch
 
 SERVED = "served"
 
@@ -57,10 +57,12 @@ def train(
 ) -> TrainedModel:
     """Train the checkpoint in `model` and return what came of it. Blocks; start it outside any event loop.
 
-    `out` must be new, or hold an interrupted run of the same recipe when `resume` is set: the run then goes on
-    from its last whole checkpoint along the same curve. `tell` gets a line per iteration. Raises PodiumError: INVALID_REQUEST for a model, tasks
-    or a folder that cannot do; UNAVAILABLE (TRAIN_BATCH_UNSCORABLE, TRAIN_DISK_FULL) and INTERNAL
-    (TRAIN_ENVIRONMENT_FAILED) with the last checkpoint intact.
+    `out` must be new, or hold an interrupted run of the same recipe when `resume` is set: the run then goes
+    on from its last whole checkpoint along the same curve. `tell` gets a line per iteration.
+
+    Raises PodiumError: INVALID_REQUEST for a model, tasks or a folder that cannot do; UNAVAILABLE
+    (TRAIN_BATCH_UNSCORABLE, TRAIN_DISK_FULL) and INTERNAL (TRAIN_ENVIRONMENT_FAILED) with the last
+    checkpoint intact.
     """
     checkpoint = _start_of(out, resume=resume)
     tokenizer = load_tokenizer(model)
@@ -100,7 +102,10 @@ def _start_of(out: Path, *, resume: bool) -> Path | None:
 
 
 def load_tokenizer(model: Path) -> Any:
-    """Return the tokenizer of a checkpoint folder, adding no token of its own. Raises PodiumError INVALID_REQUEST."""
+    """Return the tokenizer of a checkpoint folder, which then adds no token of its own.
+
+    Raises PodiumError INVALID_REQUEST for what is no such folder.
+    """
     if not (model / "config.json").is_file():
         raise invalid("the model path is no checkpoint folder of this machine; hub names are never looked up")
     tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True, padding_side="left")
@@ -110,7 +115,7 @@ def load_tokenizer(model: Path) -> Any:
     tokenizer.add_bos_token = False
     text = "model_id"
     if tokenizer(text)["input_ids"] != tokenizer.encode(text, add_special_tokens=False):
-        raise invalid("the model's tokenizer adds tokens of its own to a rendered chat; it cannot be trained here")
+        raise invalid("the model's tokenizer adds tokens to a rendered chat; it cannot be trained here")
     return tokenizer
 
 

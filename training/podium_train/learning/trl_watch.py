@@ -70,8 +70,8 @@ class RunWatch(TrainerCallback):  # type: ignore[misc]  # transformers ships no 
         if self._free_bytes(Path(args.output_dir)) < needed:
             raise PodiumError(
                 Code.UNAVAILABLE,
-                f"a checkpoint needs {needed // 1_000_000} MB and the disk of the output folder has less; make "
-                "room and resume the run from its last checkpoint",
+                f"a checkpoint needs {needed // 1_000_000} MB and the disk of the output folder has less; "
+                "make room and resume the run from its last checkpoint",
                 reason="TRAIN_DISK_FULL",
             )
 

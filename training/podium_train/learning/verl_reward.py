@@ -76,5 +76,7 @@ class VerlReward:
 
 def _unscorable(reason: str) -> PodiumError:
     return PodiumError(
-        Code.UNAVAILABLE, f"a rollout could not be scored ({reason}); it is left out", reason="TRAIN_UNSCORABLE"
+        Code.UNAVAILABLE,
+        f"a rollout could not be scored ({reason}); it is left out",
+        reason="TRAIN_UNSCORABLE",
     )

@@ -1,6 +1,7 @@
+# ruff: noqa: INP001 - verl loads it by its path
 """The function that verl's reward workers load (`reward.custom_reward_function.path`): a composition root.
 
-Reads PODIUM_TRAIN_DATA and the seed and split that `podium-train rows` drew with (PODIUM_TRAIN_SEED, default 0).
+Reads PODIUM_TRAIN_DATA, and PODIUM_TRAIN_SEED (default 0), which `podium-train rows` drew with.
 """
 
 import os
@@ -10,6 +11,7 @@ from typing import Any
 
 from podium_train.learning.replayed import replayed
 from podium_train.learning.verl_reward import VerlReward
+from podium_train.outcomes.splits import Split
 
 _TIMEOUT_S = 120.0
 _MAX_CONCURRENT = 16
@@ -17,8 +19,6 @@ _MAX_CONCURRENT = 16
 
 @cache
 def _reward(split: str) -> VerlReward:
-    from podium_train.outcomes.splits import Split  # noqa: PLC0415 - only a reward worker needs it
-
     data = Path(os.environ["PODIUM_TRAIN_DATA"])  # noqa: TID251 - there is no settings module in a recipe
     seed = int(os.environ.get("PODIUM_TRAIN_SEED", "0"))  # noqa: TID251
     made = replayed(data, seed=seed, split=Split(split))
