@@ -41,7 +41,7 @@ vllm-env:
 	@$(VLLM_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 
 vllm-test: vllm-env  ## the vLLM engine with a real small model (CPU build; the first run installs 3 GB)
-	PODIUM_TEST_CACHE=$(VLLM_HOME) OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 $(VLLM_VENV)/bin/python -m pytest -s -o filterwarnings= -W ignore --durations=10 \
+	PODIUM_TEST_CACHE=$(VLLM_HOME) PODIUM_TEST_TRAINED=$(TRAIN_HOME)/smollm2-grpo OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 $(VLLM_VENV)/bin/python -m pytest -s -o filterwarnings= -W ignore --durations=10 \
 	  tests/real_model tests/contract/test_engines.py
 
 vllm-bench: vllm-env  ## timings of the vLLM engine, beside vLLM driven directly
