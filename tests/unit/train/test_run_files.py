@@ -1,9 +1,14 @@
 """What a run leaves on disk: its curve, and which checkpoint can be trusted after a kill."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
-from podium_train.learning.checkpoints import last_whole_checkpoint
+import pytest
+
+from podium_core.domain.errors import PodiumError
+from podium_train.learning.checkpoints import claim, last_whole_checkpoint
+from podium_train.learning.grpo_recipe import SMALL_CPU
 from podium_train.learning.progress import Progress
 
 
@@ -53,3 +58,30 @@ def test_resuming_cuts_the_curve_back_and_drops_a_half_written_line(tmp_path: Pa
     progress.append(3, {"reward": 1.0})
     assert [line["iteration"] for line in progress.read()] == [1, 2, 3]
     assert progress.read()[-1]["reward"] == 1.0
+
+
+def test_a_folder_belongs_to_one_run(tmp_path: Path) -> None:
+    run = tmp_path / "new" / "run"
+    assert claim(run, SMALL_CPU, resume=False) is None
+    with pytest.raises(PodiumError, match="holds a run; resume it"):
+        claim(run, SMALL_CPU, resume=False)
+    whole = checkpoint(run, 2)
+    assert claim(run, SMALL_CPU, resume=True) == whole
+    patient = replace(SMALL_CPU, score_timeout_s=999.0, checkpoint_every=1)
+    assert claim(run, patient, resume=True) == whole, "what does not shape the curve may change"
+
+
+def test_a_run_is_never_continued_with_other_settings(tmp_path: Path) -> None:
+    claim(tmp_path, SMALL_CPU, resume=False)
+    with pytest.raises(PodiumError, match="another learning_rate, seed"):
+        claim(tmp_path, replace(SMALL_CPU, learning_rate=1.0, seed=9), resume=True)
+
+
+def test_checkpoints_of_something_else_are_left_alone(tmp_path: Path) -> None:
+    checkpoint(tmp_path, 4)
+    with pytest.raises(PodiumError, match="something else"):
+        claim(tmp_path, SMALL_CPU, resume=True)
+
+
+def test_resuming_what_never_began_begins(tmp_path: Path) -> None:
+    assert claim(tmp_path / "run", SMALL_CPU, resume=True) is None

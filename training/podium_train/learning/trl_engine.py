@@ -1,7 +1,8 @@
 """GRPO of a language model on one node with TRL: any environment, checkpoints, exact resume, a served folder.
 
-The run's folder holds `checkpoint-N/` (32-bit weights, optimiser, generators), `progress.jsonl` (one line per
-iteration) and, once it has ended, `served/`: a 16-bit checkpoint that the vLLM engine of the conductor loads.
+The run's folder holds `recipe.json`, `checkpoint-N/` (32-bit weights, optimiser, generators),
+`progress.jsonl` (one line per iteration) and, once it has ended, `served/`: a 16-bit checkpoint that the vLLM
+engine of the conductor loads.
 """
 
 import logging
@@ -24,7 +25,7 @@ from trl import GRPOConfig, GRPOTrainer
 from podium_core.domain.errors import invalid
 from podium_core.domain.run import Caps
 from podium_train.environments.port import Environment, Task
-from podium_train.learning.checkpoints import last_whole_checkpoint
+from podium_train.learning.checkpoints import claim
 from podium_train.learning.environment_reward import EnvironmentReward
 from podium_train.learning.grpo_recipe import Generation, GrpoRecipe
 from podium_train.learning.progress import Progress
@@ -64,9 +65,9 @@ def train(
     (TRAIN_BATCH_UNSCORABLE, TRAIN_DISK_FULL) and INTERNAL (TRAIN_ENVIRONMENT_FAILED) with the last
     checkpoint intact.
     """
-    checkpoint = _start_of(out, resume=resume)
     tokenizer = load_tokenizer(model)
     drawn = _draws(recipe, tasks, tokenizer, caps or Caps())
+    checkpoint = claim(out, recipe, resume=resume)
     watch = RunWatch(Progress(out / "progress.jsonl"), recipe.limits, free_bytes, tell)
     trainer = _trainer(recipe, model, tokenizer, drawn, environment, out, watch)
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
@@ -90,15 +91,6 @@ def export_served(trained: Path, served: Path) -> None:
     AutoTokenizer.from_pretrained(trained, local_files_only=True).save_pretrained(making)
     shutil.rmtree(served, ignore_errors=True)
     making.rename(served)
-
-
-def _start_of(out: Path, *, resume: bool) -> Path | None:
-    found = last_whole_checkpoint(out)
-    if resume:
-        return found
-    if found is not None or (out / "progress.jsonl").exists():
-        raise invalid("the output folder holds a run; resume it, or name a new folder")
-    return None
 
 
 def load_tokenizer(model: Path) -> Any:
