@@ -14,8 +14,8 @@ import pytest
 from podium_conductor.engines.vllm.checkpoint import check_checkpoint
 from podium_core.domain.errors import PodiumError
 from podium_train.__main__ import main
+from podium_train.learning.curve_file import CurveFile
 from podium_train.learning.grpo_recipe import SMALL_CPU
-from podium_train.learning.progress import Progress
 from tests.train_real.worlds import FailsAfter, Judged, length, tasks
 from tests.unit.train.gym_folder import write_gym
 
@@ -51,7 +51,7 @@ def test_a_small_instruction_model_is_trained_cut_and_resumed(
     with pytest.raises(PodiumError, match="the environment raised RuntimeError"):
         train(SMALL_CPU, smollm2, tasks(), FailsAfter(4), run, tell=print)
     trained = train(SMALL_CPU, smollm2, tasks(), Judged(length), run, resume=True, tell=print)
-    lines = Progress(run / "progress.jsonl").read()
+    lines = CurveFile(run / "progress.jsonl").read()
     assert [line["iteration"] for line in lines] == [1, 2, 3]
     assert all(line["validity"] == 1.0 for line in lines)
     print("iterations took", ", ".join(f"{line['iteration_s']:.0f} s" for line in lines))
@@ -91,6 +91,6 @@ def test_the_verb_trains_on_recorded_answers(smollm2: Path, tmp_path: Path) -> N
         "2",
     ]
     assert main([*words, "--data", str(write_gym(tmp_path / "data"))]) == 0
-    assert len(Progress(run / "progress.jsonl").read()) == 2
+    assert len(CurveFile(run / "progress.jsonl").read()) == 2
     check_checkpoint(run / "served")
     assert replace(SMALL_CPU, iterations=2).batch == 2

@@ -66,6 +66,7 @@ def test_a_run_learns_keeps_32_bits_and_leaves_what_the_conductor_can_load(
     assert {weight.dtype for weight in after.values()} == {torch.float32}
     assert {weight.dtype for weight in weights(trained.served).values()} == {torch.bfloat16}
     assert [line["iteration"] for line in curve(tmp_path / "run")] == [1, 2, 3, 4]
+    assert (tmp_path / "run" / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert told[0].startswith("iteration 1/4: reward")
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from podium_core.domain.errors import PodiumError
-from podium_train.learning.checkpoints import claim, last_whole_checkpoint
+from podium_train.learning.curve_file import CurveFile
 from podium_train.learning.grpo_recipe import SMALL_CPU
-from podium_train.learning.progress import Progress
+from podium_train.learning.run_folder import claim, last_whole_checkpoint
 
 
 def checkpoint(run: Path, number: int, state: str | None = None) -> Path:
@@ -41,7 +41,7 @@ def test_a_folder_without_a_run_has_none(tmp_path: Path) -> None:
 
 
 def test_a_curve_is_read_as_it_was_written(tmp_path: Path) -> None:
-    progress = Progress(tmp_path / "new" / "progress.jsonl")
+    progress = CurveFile(tmp_path / "new" / "progress.jsonl")
     progress.append(1, {"reward": 0.25})
     progress.append(2, {"reward": 0.5})
     assert progress.read() == [{"iteration": 1, "reward": 0.25}, {"iteration": 2, "reward": 0.5}]
@@ -49,7 +49,7 @@ def test_a_curve_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_resuming_cuts_the_curve_back_and_drops_a_half_written_line(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
-    progress = Progress(path)
+    progress = CurveFile(path)
     for iteration in (1, 2, 3):
         progress.append(iteration, {"reward": 0.0})
     with path.open("a") as file:

@@ -1,1 +1,1 @@
-"""Policies that learn: supervised warm start, GRPO, their checkpoints, alarms and curves."""
+"""Learning: the text encoder, the supervised warm start, and reinforcement."""

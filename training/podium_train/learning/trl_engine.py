@@ -1,8 +1,8 @@
 """GRPO of a language model on one node with TRL: any environment, checkpoints, exact resume, a served folder.
 
 The run's folder holds `recipe.json`, `checkpoint-N/` (32-bit weights, optimiser, generators),
-`progress.jsonl` (one line per iteration) and, once it has ended, `served/`: a 16-bit checkpoint that the vLLM
-engine of the conductor loads.
+`progress.jsonl` (one line per iteration), `curve.png` and, once it has ended, `served/`: a 16-bit
+checkpoint that the vLLM engine of the conductor loads.
 """
 
 import logging
@@ -25,11 +25,11 @@ from trl import GRPOConfig, GRPOTrainer
 from podium_core.domain.errors import invalid
 from podium_core.domain.run import Caps
 from podium_train.environments.port import Environment, Task
-from podium_train.learning.checkpoints import claim
+from podium_train.learning.curve_file import CurveFile
 from podium_train.learning.environment_reward import EnvironmentReward
 from podium_train.learning.grpo_recipe import Generation, GrpoRecipe
-from podium_train.learning.progress import Progress
 from podium_train.learning.prompts import ChatWriter, Draw, draws
+from podium_train.learning.run_folder import claim
 from podium_train.learning.trl_watch import RunWatch
 
 SERVED = "served"
@@ -68,7 +68,7 @@ def train(
     tokenizer = load_tokenizer(model)
     drawn = _draws(recipe, tasks, tokenizer, caps or Caps())
     checkpoint = claim(out, recipe, resume=resume)
-    watch = RunWatch(Progress(out / "progress.jsonl"), recipe.limits, free_bytes, tell)
+    watch = RunWatch(CurveFile(out / "progress.jsonl"), recipe.limits, free_bytes, tell)
     trainer = _trainer(recipe, model, tokenizer, drawn, environment, out, watch)
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     last = out / "last"

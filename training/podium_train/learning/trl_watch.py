@@ -8,7 +8,8 @@ from transformers import TrainerCallback
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_train.learning.collapse import CollapseLimits, CollapseWatch
-from podium_train.learning.progress import Progress
+from podium_train.learning.curve_file import CurveFile
+from podium_train.learning.curve_plot import draw_curve
 
 _NAMES = {
     "completions/clipped_ratio": "clipped_share",
@@ -44,12 +45,12 @@ class RunWatch(TrainerCallback):  # type: ignore[misc]  # transformers ships no 
 
     def __init__(
         self,
-        progress: Progress,
+        curve: CurveFile,
         limits: CollapseLimits,
         free_bytes: Callable[[Path], int],
         tell: Callable[[str], None],
     ) -> None:
-        self._progress = progress
+        self._curve = curve
         self._collapse = CollapseWatch(limits)
         self._free_bytes = free_bytes
         self._tell = tell
@@ -59,7 +60,7 @@ class RunWatch(TrainerCallback):  # type: ignore[misc]  # transformers ships no 
         """Take in again what a resumed run had already seen."""
         del args, control
         if state.is_world_process_zero:
-            for line in self._progress.cut_back(state.global_step):
+            for line in self._curve.cut_back(state.global_step):
                 self._collapse.see(line)
 
     def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
@@ -75,6 +76,12 @@ class RunWatch(TrainerCallback):  # type: ignore[misc]  # transformers ships no 
                 reason="TRAIN_DISK_FULL",
             )
 
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Draw the curve so far beside the checkpoint."""
+        del control
+        if state.is_world_process_zero:
+            draw_curve(self._curve.read(), Path(args.output_dir) / "curve.png")
+
     def on_log(
         self, args: Any, state: Any, control: Any, logs: Mapping[str, float] | None = None, **_: Any
     ) -> None:
@@ -85,7 +92,7 @@ class RunWatch(TrainerCallback):  # type: ignore[misc]  # transformers ships no 
         named = {name: logs[key] for key, name in _NAMES.items() if key in logs}
         ours = {key: logs[key] for key in logs if key in _FIGURES or key.startswith("steps/")}
         figures = {name: float(value) for name, value in (named | ours).items()}
-        self._progress.append(state.global_step, figures)
+        self._curve.append(state.global_step, figures)
         shown = (f"{name} {figures[name]:.3g}" for name in _SHOWN if name in figures)
         self._tell(f"iteration {state.global_step}/{state.max_steps}: {', '.join(shown)}")
         self.alarm = self._collapse.see(figures)

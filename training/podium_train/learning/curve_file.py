@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-class Progress:
+class CurveFile:
     """The lines of `path`. Each has `iteration` and the figures of that iteration."""
 
     def __init__(self, path: Path) -> None:
