@@ -173,3 +173,50 @@ def test_a_batch_that_does_not_divide_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(PodiumError, match="does not divide"):
         trl_settings(replace(TINY, pass_size=3), tmp_path)
+
+
+def test_an_iteration_makes_what_was_rewarded_likelier(model: Path, tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from podium_core.domain.run import Caps
+    from podium_train.learning.prompts import ChatWriter, draws
+
+    recipe = replace(
+        TINY,
+        iterations=1,
+        rollouts=12,
+        pass_size=12,
+        completion_tokens=1,
+        learning_rate=1e-2,
+        checkpoint_every=1,
+    )
+    tokenizer = AutoTokenizer.from_pretrained(model)
+
+    written: dict[float, set[str]] = {0.0: set(), 1.0: set()}
+
+    def parity(text: str) -> float:
+        reward = float(sum(text.encode()) % 2 == 0)
+        written[reward].add(text)
+        return reward
+
+    train(model, tmp_path / "run", recipe, Judged(parity))
+    assert 0 < curve(tmp_path / "run")[0]["reward"] < 1
+    (draw,) = draws(
+        tasks(), 1, ChatWriter(tokenizer), seed=recipe.seed, room_tokens=16_000, caps=Caps(),
+        free_reasoning=recipe.free_reasoning,
+    )  # fmt: skip
+    prompt = tokenizer(draw.text, return_tensors="pt", add_special_tokens=False)
+    texts = [tokenizer.decode([token], skip_special_tokens=True) for token in range(len(tokenizer))]
+
+    def odds(folder: Path) -> float:
+        loaded = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        with torch.no_grad():
+            chances = loaded(**prompt).logits[0, -1].softmax(-1)
+        right, wrong = (
+            sum(float(chances[n]) for n, text in enumerate(texts) if text in written[reward])
+            for reward in (1.0, 0.0)
+        )
+        return right / wrong
+
+    assert odds(tmp_path / "run" / "checkpoint-1") > 1.1 * odds(model)
