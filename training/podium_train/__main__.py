@@ -6,9 +6,15 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from podium_core.domain.errors import PodiumError
-from podium_train.commands import grpo, rows
+from podium_train.commands import grpo, import_, rows, sandbox, sweep
 
-_COMMANDS: Mapping[str, ModuleType] = {"grpo": grpo, "rows": rows}
+_COMMANDS: Mapping[str, ModuleType] = {
+    "grpo": grpo,
+    "import": import_,
+    "rows": rows,
+    "sandbox": sandbox,
+    "sweep": sweep,
+}
 """Verb -> module with `HELP`, `add_arguments(parser)` and `run(arguments) -> int`."""
 _INTERRUPTED = 130
 

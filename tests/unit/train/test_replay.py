@@ -12,10 +12,10 @@ from podium_core.domain.plan_format import render_plan
 from podium_core.domain.plan_prompt import build_prompt
 from podium_core.domain.run import Caps
 from podium_core.domain.usage import UsageSource
+from podium_train.environments.assumptions import SimulatedEffects
 from podium_train.environments.performing import Performer, Rounds, question_of
 from podium_train.environments.port import Outcome, Task, Verdict
 from podium_train.environments.replay import NOT_RECORDED, ReplayEnvironment
-from podium_train.environments.replay_effects import SimulatedEffects
 from podium_train.environments.roles import EXAMPLES, Role
 from podium_train.outcomes.items import RecordedItem
 from tests.fakes.ids import CountingIds, FakeClock

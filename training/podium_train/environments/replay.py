@@ -3,7 +3,7 @@
 A solving step that reads nobody returns one of its worker's recorded answers (sample = hash of seed, rollout
 and step), an aggregating step the vote over the recorded answers it sees, ties to its own: such outcomes are
 exact. Planning, checking, correcting, and solving after reading others are assumed effects
-(`replay_effects`), and an outcome with one of them says `is_exact=False`.
+(`assumptions`), and an outcome with one of them says `is_exact=False`.
 
 Two paths, held equal by a test: the runner that serves, and a direct one that is two orders faster.
 """
@@ -17,6 +17,7 @@ from podium_core.domain.plan import MAX_STEPS, Step
 from podium_core.domain.plan_format import PlanFormatError
 from podium_core.domain.plan_prompt import PlanPrompt
 from podium_core.orchestration.ports import Completion, Delta, Facts, Permitted, StepCall, WorkerEvent
+from podium_train.environments.assumptions import SimulatedEffects
 from podium_train.environments.performing import (
     Performer,
     Rounds,
@@ -27,7 +28,6 @@ from podium_train.environments.performing import (
     unscorable_outcome,
 )
 from podium_train.environments.port import Outcome, Task
-from podium_train.environments.replay_effects import SimulatedEffects
 from podium_train.environments.replay_run import ReplayRun, Said, answering
 from podium_train.outcomes.items import RecordedItem, RecordedSet
 
