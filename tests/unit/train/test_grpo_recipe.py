@@ -27,5 +27,7 @@ def test_what_cannot_be_run_is_refused_when_it_is_written() -> None:
         replace(PAPER_7B, rollouts=1)
     with pytest.raises(PodiumError, match="room for a prompt"):
         replace(PAPER_7B, completion_tokens=9_000)
-    with pytest.raises(PodiumError, match="paper-7b, small-cpu"):
+    with pytest.raises(PodiumError, match="later_share"):
+        replace(PAPER_7B, later_share=1.5)
+    with pytest.raises(PodiumError, match="paper-7b, paper-7b-pool, paper-7b-rounds, small-cpu"):
         recipe_named("paper-8b")

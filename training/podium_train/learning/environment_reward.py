@@ -11,6 +11,7 @@ from typing import Any
 from podium_core.domain.errors import Code, PodiumError
 from podium_train.environments.port import Environment, Outcome, Verdict
 from podium_train.learning.collapse import figures_of
+from podium_train.learning.later_rounds import RoundsEnvironment, score_later
 from podium_train.learning.prompts import Draw
 
 
@@ -73,7 +74,12 @@ class EnvironmentReward:
         async with at_once:
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    return await self._environment.score(draw.prompt, completion, draw.task)
+                    if draw.earlier is None:
+                        return await self._environment.score(draw.prompt, completion, draw.task)
+                    assert isinstance(self._environment, RoundsEnvironment), (
+                        "who drew it could perform rounds"
+                    )
+                    return score_later(self._environment, draw, draw.earlier, completion)
             except TimeoutError:
                 return Outcome(Verdict.UNSCORABLE, None, reason="DEADLINE")
 

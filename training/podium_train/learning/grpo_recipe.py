@@ -1,7 +1,7 @@
 """Named settings of a GRPO run of a language model. A recipe with its seed and data makes one curve."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from podium_core.domain.errors import invalid
@@ -65,6 +65,8 @@ class GrpoRecipe:
     saves_memory: bool = False
     """Whether activations are computed again in the backward pass."""
     free_reasoning: bool = True
+    later_share: float = 0.0
+    """Share of the prompts, 0 to 1, that ask for a second round after another's first plan."""
     generation: Generation = Generation.TRANSFORMERS
     score_timeout_s: float = 120.0
     max_concurrent_scores: int = 64
@@ -80,6 +82,8 @@ class GrpoRecipe:
             raise invalid("a recipe needs at least 1 iteration, prompt, pass and checkpoint, and 2 rollouts")
         if self.completion_tokens >= self.context_tokens:
             raise invalid("completion_tokens must leave room for a prompt in context_tokens")
+        if not 0 <= self.later_share <= 1:
+            raise invalid("later_share is a share, from 0 to 1")
 
     @property
     def batch(self) -> int:
@@ -108,6 +112,12 @@ PAPER_7B = GrpoRecipe(
 1e-6, cosine, warm-up 0.03, temperature 1, 1,024 tokens, no KL, advantages over the group's deviation.
 Ours, where the paper is silent: the loss's sum over tokens, pass size, checkpoints, alarms."""
 
+PAPER_7B_POOL = replace(PAPER_7B, name="paper-7b-pool", iterations=20, checkpoint_every=5, seed=1)
+"""The paper's fine-tune with random pools. Their length is not published; 20 iterations are ours."""
+
+PAPER_7B_ROUNDS = replace(PAPER_7B_POOL, name="paper-7b-rounds", later_share=0.5, seed=2)
+"""The paper's recursion fine-tune: 20 iterations, half of the samples in a second round."""
+
 SMALL_CPU = GrpoRecipe(
     name="small-cpu",
     iterations=3,
@@ -128,7 +138,9 @@ SMALL_CPU = GrpoRecipe(
 )
 """A few iterations of a 135 M model on two cores: shows that the loop works, not that it learns."""
 
-RECIPES: Mapping[str, GrpoRecipe] = {recipe.name: recipe for recipe in (PAPER_7B, SMALL_CPU)}
+RECIPES: Mapping[str, GrpoRecipe] = {
+    recipe.name: recipe for recipe in (PAPER_7B, PAPER_7B_POOL, PAPER_7B_ROUNDS, SMALL_CPU)
+}
 
 
 def recipe_named(name: str) -> GrpoRecipe:

@@ -1,11 +1,12 @@
 """From tasks to prompts as a language model reads them: the same text that the serving engine gives it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from podium_core.domain.errors import invalid
+from podium_core.domain.plan import Plan
 from podium_core.domain.plan_prompt import MAX_QUESTION_CHARS, PlanPrompt, build_prompt
 from podium_core.domain.plan_transcript import broken_up
 from podium_core.domain.run import Caps, Message, Question
@@ -16,12 +17,28 @@ _SEEDS = 2**32
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """What a second round's prompt tells of the first: its plan, and the answer it led to."""
+
+    plan: Plan
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Draw:
-    """One group's beginning: a task, its prompt with this draw's order of workers, and the prompt's text."""
+    """One group's beginning: a task, its prompt with this draw's order of workers, and the prompt's text.
+
+    With `earlier` it asks for a second round.
+    """
 
     task: Task
     prompt: PlanPrompt
     text: str
+    earlier: Earlier | None = None
+
+
+FirstRound = Callable[[Task, Random], Earlier | None]
+"""Tries a first plan; None where that was not possible."""
 
 
 class ChatWriter:
@@ -62,8 +79,12 @@ def draws(
     room_tokens: int,
     caps: Caps,
     free_reasoning: bool = True,
+    first_round: FirstRound | None = None,
+    later_share: float = 0.0,
 ) -> Iterator[Draw]:
     """Yield `count` draws: every task once in a random order, then again in another, with new worker orders.
+
+    `later_share` of them, 0 to 1, ask for a second round after what `first_round` tried.
 
     Raises PodiumError INVALID_REQUEST when there is no task, or one cannot fit into `room_tokens`.
     """
@@ -75,13 +96,21 @@ def draws(
         if not waiting:
             waiting = random.sample(list(tasks), len(tasks))
         task = waiting.pop()
-        yield _fitting(
-            task, random.randrange(_SEEDS), writer, room_tokens, caps, free_reasoning=free_reasoning
-        )
+        is_later = first_round is not None and random.random() < later_share
+        earlier = first_round(task, random) if first_round is not None and is_later else None
+        order_seed = random.randrange(_SEEDS)
+        yield _fitting(task, order_seed, writer, room_tokens, caps, earlier, free_reasoning=free_reasoning)
 
 
 def _fitting(
-    task: Task, seed: int, writer: ChatWriter, room_tokens: int, caps: Caps, *, free_reasoning: bool
+    task: Task,
+    seed: int,
+    writer: ChatWriter,
+    room_tokens: int,
+    caps: Caps,
+    earlier: Earlier | None,
+    *,
+    free_reasoning: bool,
 ) -> Draw:
     """Return the draw, its question shortened by the prompt's own rule until it fits, as when serving."""
     message = Message("user", task.question, {"role": "user", "content": task.question})
@@ -92,11 +121,14 @@ def _fitting(
             task.workers,
             caps,
             seed=seed,
+            round_index=0 if earlier is None else 1,
+            previous_plan=None if earlier is None else earlier.plan,
+            previous_answer="" if earlier is None else earlier.answer,
             max_question_chars=chars,
             free_reasoning=free_reasoning,
         )
         text = writer.text(prompt)
         if writer.token_count(text) <= room_tokens:
-            return Draw(task, prompt, text)
+            return Draw(task, prompt, text, earlier)
         chars //= 2
     raise invalid(f"the prompt of task {task.task_id} does not fit into {room_tokens} tokens")

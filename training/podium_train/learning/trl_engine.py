@@ -28,6 +28,7 @@ from podium_train.environments.port import Environment, Task
 from podium_train.learning.curve_file import CurveFile
 from podium_train.learning.environment_reward import EnvironmentReward
 from podium_train.learning.grpo_recipe import Generation, GrpoRecipe
+from podium_train.learning.later_rounds import FirstAttempts, RoundsEnvironment
 from podium_train.learning.prompts import ChatWriter, Draw, draws
 from podium_train.learning.run_folder import claim
 from podium_train.learning.trl_watch import RunWatch
@@ -66,7 +67,7 @@ def train(
     checkpoint intact.
     """
     tokenizer = load_tokenizer(model)
-    drawn = _draws(recipe, tasks, tokenizer, caps or Caps())
+    drawn = _draws(recipe, tasks, tokenizer, environment, caps or Caps())
     checkpoint = claim(out, recipe, resume=resume)
     watch = RunWatch(CurveFile(out / "progress.jsonl"), recipe.limits, free_bytes, tell)
     trainer = _trainer(recipe, model, tokenizer, drawn, environment, out, watch)
@@ -111,7 +112,14 @@ def load_tokenizer(model: Path) -> Any:
     return tokenizer
 
 
-def _draws(recipe: GrpoRecipe, tasks: Sequence[Task], tokenizer: Any, caps: Caps) -> tuple[Draw, ...]:
+def _draws(
+    recipe: GrpoRecipe, tasks: Sequence[Task], tokenizer: Any, environment: Environment, caps: Caps
+) -> tuple[Draw, ...]:
+    performs_rounds = isinstance(environment, RoundsEnvironment)
+    if recipe.later_share and not performs_rounds:
+        raise invalid(
+            f"the recipe {recipe.name} asks for second rounds; this environment performs only first ones"
+        )
     return tuple(
         draws(
             tasks,
@@ -121,6 +129,8 @@ def _draws(recipe: GrpoRecipe, tasks: Sequence[Task], tokenizer: Any, caps: Caps
             room_tokens=recipe.context_tokens - recipe.completion_tokens,
             caps=caps,
             free_reasoning=recipe.free_reasoning,
+            first_round=FirstAttempts(environment) if isinstance(environment, RoundsEnvironment) else None,
+            later_share=recipe.later_share,
         )
     )
 
