@@ -132,7 +132,6 @@ lock-vllm: setup  ## refresh requirements/vllm-*.txt (needs the CPU wheel of tor
 TRAIN_LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
   --no-header --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --index-strategy unsafe-best-match
 lock-train: setup  ## refresh requirements/train.txt (needs the CPU wheel of torch: docs/training.md)
-	@rm -f requirements/train.txt requirements/verl-check.txt  # uv does not take its own lock for another platform back
 	$(TRAIN_LOCK) --extra all --extra train --override requirements/train-overrides.txt -c requirements/all.txt \
 	  pyproject.toml requirements/train.in -o requirements/train.txt
 	$(TRAIN_LOCK) --no-deps -c requirements/all.txt requirements/verl-check.in -o requirements/verl-check.txt
