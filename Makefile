@@ -40,9 +40,15 @@ vllm-env:
 	  touch $(VLLM_VENV)/.installed; }
 	@$(VLLM_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 
+# Two halves at once, one thread of the model each on a core of its own: the second half's output follows the first's.
+VLLM_PYTEST = PODIUM_TEST_CACHE=$(VLLM_HOME) PODIUM_TEST_TRAINED=$(TRAIN_HOME)/smollm2-grpo OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 $(VLLM_VENV)/bin/python -m pytest -s -o filterwarnings= -W ignore --durations=10
+LAST_CORE = $(shell expr $$(nproc) - 1)
 vllm-test: vllm-env  ## the vLLM engine with a real small model (CPU build; the first run installs 3 GB)
-	PODIUM_TEST_CACHE=$(VLLM_HOME) PODIUM_TEST_TRAINED=$(TRAIN_HOME)/smollm2-grpo OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 $(VLLM_VENV)/bin/python -m pytest -s -o filterwarnings= -W ignore --durations=10 \
-	  tests/real_model tests/contract/test_engines.py
+	@second=$$(mktemp); \
+	VLLM_CPU_OMP_THREADS_BIND=$(LAST_CORE) $(VLLM_PYTEST) tests/contract/test_engines.py tests/real_model/test_tiny_model.py \
+	  tests/real_model/test_rounds.py tests/real_model/test_gpu.py tests/real_model/test_trained_checkpoint.py >$$second 2>&1 & half=$$!; \
+	VLLM_CPU_OMP_THREADS_BIND=0 $(VLLM_PYTEST) tests/real_model/test_real_model.py; first=$$?; \
+	wait $$half; rest=$$?; cat $$second; rm -f $$second; exit $$((first + rest))
 
 vllm-bench: vllm-env  ## timings of the vLLM engine, beside vLLM driven directly
 	$(VLLM_VENV)/bin/python -m benchmarks.conductor_vllm $(VLLM_HOME)/smollm2-135m-instruct

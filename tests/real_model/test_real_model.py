@@ -132,28 +132,6 @@ async def test_free_plans_are_parsed_or_refused_with_the_broken_rule(loaded: Loa
     assert {error.code for error in refused} <= {Code.PLAN_INVALID}
 
 
-async def test_a_later_round_accepts_under_some_seeds_and_revises_under_others(loaded: Loaded) -> None:
-    engine = VllmEngine(loaded, PlanOptions(96, 0, temperature=1.5, chances=False))
-    first = (await engine.plan(query(2), 0)).plan
-    later = [
-        replace(
-            query(2),
-            tier="podium-max",
-            seed=seed,
-            round=1,
-            previous_plan=first,
-            previous_answer="391; Tuesday.",
-        )
-        for seed in range(16)
-    ]
-    plans = [reply.plan for reply in await asyncio.gather(*(engine.plan(asked, 0) for asked in later))]
-    accepting = [seed for seed, plan in enumerate(plans) if not plan.steps]
-    revising = [seed for seed, plan in enumerate(plans) if plan.steps]
-    print(f"\nround 1: seeds that accept {accepting}, seeds that revise {revising}")
-    assert accepting
-    assert revising
-
-
 async def test_cancelling_32_plans_frees_the_engine_within_a_second(loaded: Loaded) -> None:
     engine = VllmEngine(loaded, PlanOptions(1_000, 900, chances=False))
     plans = [asyncio.create_task(engine.plan(query(n), 0)) for n in range(32)]
@@ -177,7 +155,7 @@ async def test_recorded_log_probabilities_are_those_of_an_independent_computatio
 ) -> None:
     async with serving(checkpoint, "float32") as exact:
         recorded = Recorded(exact.model)
-        engine = VllmEngine(Loaded(recorded, exact.digests), PlanOptions(200, 40))
+        engine = VllmEngine(Loaded(recorded, exact.digests), PlanOptions(128, 0))
         reply = await engine.plan(query(3), 0)
     lookups = recorded.lookups
     reference = Reference(checkpoint).log_probabilities(
@@ -208,5 +186,6 @@ def _check_recorded(
     for chance, digit in zip(reply.chances[0][:10], digits, strict=True):
         if chance.raw_ppm < 1_000:
             continue
-        ends = sum(math.exp(value) for value in known[(*first, digit)].values())
+        following = known[(*first, digit)]
+        ends = sum(math.exp(value) for token, value in following.items() if token not in digits)
         assert math.log(chance.raw_ppm / 1e6) == pytest.approx(known[first][digit] + math.log(ends), abs=0.02)

@@ -32,9 +32,16 @@ def podium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         "EAGER": "true", "COMPLETION_TOKENS": "128", "REASONING_TOKENS": "0", "TEMPERATURE": "1.5",
         "CHOICE_CHANCES": "false", "MAX_PLAN_S": PATIENT_S,
     }  # fmt: skip
+    # A model on the same cores makes everything else slow, which is not what this is about: nobody hurries.
     extra = {
         "conductor": {f"PODIUM_CONDUCTOR_{key}": value for key, value in conductor.items()},
-        "gateway": {"PODIUM_GATEWAY_PLAN_TIMEOUT_S": PATIENT_S, "PODIUM_GATEWAY_PODIUM_MAX_ROUNDS": "2"},
+        "gateway": {
+            "PODIUM_GATEWAY_PLAN_TIMEOUT_S": PATIENT_S,
+            "PODIUM_GATEWAY_PODIUM_MAX_ROUNDS": "2",
+            "PODIUM_GATEWAY_AUDIT_WAIT_S": "60",
+        },
+        "router": {"PODIUM_ROUTER_PERMIT_TIMEOUT_S": "60"},
+        "audit": {"PODIUM_AUDIT_COMMIT_WAIT_S": "30"},
     }
     with running(Cluster(tmp_path_factory.mktemp("rounds"), extra=extra)) as made:
         yield made

@@ -1,7 +1,6 @@
 """vLLM in this process: the one module that imports it. Everything model-specific ends here."""
 
 import asyncio
-import ctypes
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -16,9 +15,6 @@ from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.plan_transcript import broken_up
 
 _log = logging.getLogger(__name__)
-_ARCH_PRCTL = 158
-_ARCH_REQ_XCOMP_PERM = 0x1023
-_XFEATURE_XTILEDATA = 18
 
 # vLLM and the libraries below it read these once, at import. No hub, no usage reports, ever.
 os.environ.update(  # noqa: TID251 - there is no other way to tell them
@@ -182,7 +178,6 @@ async def load_model(options: ServingOptions) -> VllmModel:
 
     Raises PodiumError UNAVAILABLE (MODEL_NOT_LOADED) when vLLM cannot serve it here.
     """
-    _allow_tiles()
     # Read by the processes that vLLM starts.
     os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(options.cpu_cache_gib)  # noqa: TID251
     if options.eager:
@@ -250,11 +245,6 @@ def _start(options: ServingOptions, make_watch: Any) -> AsyncLLM:
 def _lora_rank(rank: int) -> int:
     """Return the smallest rank that vLLM reserves memory for and that holds `rank`."""
     return next((size for size in (8, 16, 32, 64, 128, 256, 320, 512) if size >= rank), rank)
-
-
-def _allow_tiles() -> None:
-    """Ask the kernel for AMX tile registers, as the bf16 kernels forget to; refused elsewhere, harmlessly."""
-    ctypes.CDLL(None).syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA)
 
 
 class _LoadWatch(StatLoggerBase):  # type: ignore[misc]  # vLLM ships no types here
