@@ -31,13 +31,23 @@ _VOTERS = {Shape.VOTE_OF_TWO: 2, Shape.VOTE_OF_THREE: 3}
 
 
 class Seen:
-    """One question before one pool. Remembers what it has read, so that many plans for it are cheap."""
+    """One question before one pool. Remembers what it has read, so that many plans for it are cheap.
 
-    def __init__(self, model: PlanModel, question: str, workers: Sequence[Worker], max_steps: int) -> None:
+    `cards` are those of `workers`, in the same order, for callers that ask one pool many questions.
+    """
+
+    def __init__(
+        self,
+        model: PlanModel,
+        question: str,
+        workers: Sequence[Worker],
+        max_steps: int,
+        cards: PoolCards | None = None,
+    ) -> None:
         self.model = model
         self.question = question
         self.max_steps = max_steps
-        self.cards = PoolCards(workers, model.space)
+        self.cards = cards or PoolCards(workers, model.space)
         self._pieces: dict[str, Piece] = {}
         self._workers: dict[tuple[str, int, tuple[int, ...], int | None], Floats] = {}
         self.breaks = breaks_of(question) if max_steps > 1 else ()

@@ -31,14 +31,10 @@ from podium_core.orchestration.ports import (
 from podium_core.orchestration.request import RunRequest
 from podium_core.orchestration.runner import Runner
 from podium_train.environments.port import Outcome, PerformedStep, Task, Verdict
+from podium_train.rewards.reward import NO_PLAN, reward_of
 
 NO_FALLBACK = Caps(max_attempts_per_step=1)
 """Every step is done by the chosen worker or not at all: a stand-in would blur who earned a reward."""
-
-REWARD_INVALID = 0.0
-REWARD_WRONG = 0.5
-REWARD_RIGHT = 1.0
-"""RL Conductor paper (arXiv 2512.04388, §3): no plan, a plan with a wrong answer, a plan with a right one."""
 
 Rounds = Sequence[Sequence[Step]]
 """The steps of each round; a later round without steps accepts the answer before it."""
@@ -100,7 +96,7 @@ def parsed(prompt: PlanPrompt, completion: str, *, round_index: int = 0) -> tupl
 
 def invalid_outcome(error: PodiumError) -> Outcome:
     """Return the outcome of a completion that is no plan."""
-    return Outcome(Verdict.INVALID, REWARD_INVALID, reason=error.reason)
+    return Outcome(Verdict.INVALID, NO_PLAN, reason=error.reason)
 
 
 def unscorable_outcome(reason: str, steps: Sequence[PerformedStep] = (), *, rounds: int = 0) -> Outcome:
@@ -112,9 +108,13 @@ def scored_outcome(
     *, is_right: bool, steps: Sequence[PerformedStep], rounds: int = 1, is_exact: bool = True
 ) -> Outcome:
     """Return the outcome of a plan that was performed."""
-    reward = REWARD_RIGHT if is_right else REWARD_WRONG
     return Outcome(
-        Verdict.SCORED, reward, is_right=is_right, steps=tuple(steps), rounds=rounds, is_exact=is_exact
+        Verdict.SCORED,
+        reward_of(is_right=is_right),
+        is_right=is_right,
+        steps=tuple(steps),
+        rounds=rounds,
+        is_exact=is_exact,
     )
 
 

@@ -13,14 +13,13 @@ from podium_core.domain.plan import Step
 from podium_core.domain.pool import Worker
 from podium_core.domain.usage import Usage, UsageSource
 from podium_core.orchestration.histories import PREAMBLE
-from podium_train.environments.port import PerformedStep, Task
-from podium_train.environments.replay_effects import (
+from podium_train.environments.assumptions import (
     CHARS_PER_TOKEN,
-    DEFAULT_TOKENS_PER_SECOND,
-    EXACT_ROLES,
-    FIRST_TOKEN_US,
+    REPLAY_FIRST_TOKEN_US,
+    REPLAY_TOKENS_PER_SECOND,
     SimulatedEffects,
 )
+from podium_train.environments.port import PerformedStep, Task
 from podium_train.environments.roles import Role, role_of
 from podium_train.outcomes.items import RecordedAnswer, RecordedItem
 
@@ -28,6 +27,8 @@ NO_ANSWER_TEXT = "I could not bring this to a final answer."
 PLAN_TEXT = "Plan: settle what is given and what is asked, work step by step, check the result."
 _SUBTASK_OVERHEAD_CHARS = len(PREAMBLE)
 _RANGE = 1 << 64
+_EXACT_ROLES = frozenset({Role.SOLVE, Role.AGGREGATE})
+"""Roles whose effect is recorded: a solution, and a vote over recorded answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class ReplayRun:
         if flag is not None:
             text = f"{'I found a mistake.' if flag else 'I found no mistake.'} {text}"
         performed = _performed(worker, role, answer, input_chars, own.chars)
-        is_exact = role in EXACT_ROLES and not (role is Role.SOLVE and seen)
+        is_exact = role in _EXACT_ROLES and not (role is Role.SOLVE and seen)
         return Said(text, answer, own.chars, performed, is_exact and all(s.is_exact for s in seen), flag)
 
     def _decide(
@@ -174,14 +175,14 @@ def _performed(
     worker: Worker, role: Role, answer: RecordedAnswer | None, input_chars: int, output_chars: int
 ) -> PerformedStep:
     input_tokens, output_tokens = _tokens(input_chars), _tokens(output_chars)
-    speed = worker.card.output_tokens_per_second or DEFAULT_TOKENS_PER_SECOND
+    speed = worker.card.output_tokens_per_second or REPLAY_TOKENS_PER_SECOND
     return PerformedStep(
         worker_id=worker.worker_id,
         answer="" if answer is None else answer.answer or "",
         is_right=None if answer is None else answer.is_right,
         usage=Usage(input_tokens, output_tokens, source=UsageSource.ESTIMATED),
         cost_usd_micros=worker.price.cost_usd_micros(input_tokens, output_tokens) if worker.price else 0,
-        latency_us=FIRST_TOKEN_US + output_tokens * 1_000_000 // speed,
+        latency_us=REPLAY_FIRST_TOKEN_US + output_tokens * 1_000_000 // speed,
         role=role.value,
     )
 

@@ -1,6 +1,7 @@
 """A data folder: one subfolder for each source that is there."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from podium_train.outcomes import mmlu_pro, reasoning_gym, zeroeval
@@ -11,6 +12,10 @@ _READERS: Mapping[Source, tuple[str, Callable[[Path], tuple[RecordedItem, ...]]]
     Source.REASONING_GYM: (reasoning_gym.FOLDER, reasoning_gym.read),
     Source.MMLU_PRO: (mmlu_pro.FOLDER, mmlu_pro.read),
     Source.ZEROEVAL: (zeroeval.FOLDER, zeroeval.read),
+    Source.LLMROUTERBENCH: (
+        "llmrouterbench_outcomes",
+        partial(zeroeval.read, source=Source.LLMROUTERBENCH),
+    ),
 }
 
 

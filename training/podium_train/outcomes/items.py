@@ -16,6 +16,7 @@ class Source(StrEnum):
     REASONING_GYM = "reasoning_gym"
     MMLU_PRO = "mmlu_pro"
     ZEROEVAL = "zeroeval"
+    LLMROUTERBENCH = "llmrouterbench"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Reads `zeroeval_outcomes/`: one graded answer a model for each question of GSM8K, CRUXEval, MATH, ...
+"""Reads `zeroeval_outcomes/` (GSM8K, CRUXEval, MATH, ...) and `llmrouterbench_outcomes/`, alike in format.
 
 `meta.json` has, for each task, `models` in order. `<task>.jsonl.xz` has `id`, `q` question, `a` reference and
 `w`, one [right 0/1, answer or null, characters] a model.
@@ -17,7 +17,7 @@ _ANSWER_FIELDS = 3
 _CATEGORIES = {"crux": "code", "gsm": "arithmetic", "math-l5": "mathematics"}
 
 
-def read(folder: Path) -> tuple[RecordedItem, ...]:
+def read(folder: Path, source: Source = Source.ZEROEVAL) -> tuple[RecordedItem, ...]:
     """Return every item of the folder; raise PodiumError naming file and line."""
     meta = read_object(folder / "meta.json")
     paths = sorted({*folder.glob("*.jsonl.xz"), *folder.glob("*.jsonl")}, key=stem_of)
@@ -29,11 +29,11 @@ def read(folder: Path) -> tuple[RecordedItem, ...]:
         if task not in meta.fields:
             raise meta.error(f"the task {task!r} of {path.name} is missing")
         models = model_names(Row(f"{meta.place} {task}", meta.mapping(task)))
-        items += [_item(row, task, models) for row in read_rows(path)]
+        items += [_item(row, source, task, models) for row in read_rows(path)]
     return tuple(items)
 
 
-def _item(row: Row, task: str, models: Sequence[str]) -> RecordedItem:
+def _item(row: Row, source: Source, task: str, models: Sequence[str]) -> RecordedItem:
     entries = row.listed("w")
     if len(entries) != len(models):
         raise row.error(f"'w' must hold one entry for each of {len(models)} models, not {len(entries)}")
@@ -45,8 +45,8 @@ def _item(row: Row, task: str, models: Sequence[str]) -> RecordedItem:
     if not answers:
         raise row.error("'w' holds no answer")
     return RecordedItem(
-        item_id=f"{Source.ZEROEVAL}/{task}/{row.text('id')}",
-        source=Source.ZEROEVAL,
+        item_id=f"{source}/{task}/{row.text('id')}",
+        source=source,
         family=task,
         category=_CATEGORIES.get(task, task),
         difficulty=DIFFICULTY,

@@ -1,1 +1,1 @@
-"""What a finished run is worth, and how an answer is graded, model-written code included."""
+"""What an answer is worth: graders, the sandbox for model-written code, and the reward."""
