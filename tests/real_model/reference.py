@@ -27,14 +27,17 @@ class Recorded:
 
 
 class Reference:
-    """A checkpoint in transformers."""
+    """A checkpoint in transformers, with or without a LoRA adapter."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, adapter: Path | None = None) -> None:
         import torch
+        from peft import PeftModel
         from transformers import AutoModelForCausalLM
 
         self._torch = torch
         self._model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        if adapter is not None:
+            self._model = PeftModel.from_pretrained(self._model, adapter).eval()
 
     def log_probabilities(
         self, prompts: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]]

@@ -136,12 +136,15 @@ async def test_an_adapter_changes_the_plans_and_the_digest(tmp_path: Path) -> No
         from podium_conductor.engines.vllm.checkpoint import digests_of
 
         assert engine.describe().model_digest != digests_of(folder).model
-        prompt = loaded.model.encode("model_id = [")
-        with_adapter = await loaded.model.log_probabilities(prompt, prompt[:3])
+        prompt = loaded.model.encode("model_id = [0, 1]")
+        asked = sorted(set(prompt))
+        served = await loaded.model.log_probabilities(prompt, asked)
         from tests.real_model.reference import Reference
 
-        (without,) = Reference(folder).log_probabilities([prompt], [prompt[:3]])
-        assert max(abs(with_adapter[token] - without[token]) for token in without) > 0.5
+        (adapted,) = Reference(folder, adapter).log_probabilities([prompt], [asked])
+        (plain,) = Reference(folder).log_probabilities([prompt], [asked])
+        assert max(abs(served[token] - adapted[token]) for token in asked) < 0.1
+        assert max(abs(plain[token] - adapted[token]) for token in asked) > 0.3
     finally:
         await loaded.close()
 

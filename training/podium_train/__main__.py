@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from podium_core.domain.errors import PodiumError
-from podium_train.commands import evaluate, export, import_, learn, results, sandbox, sweep
+from podium_train.commands import evaluate, export, grpo, import_, learn, live, results, rows, sandbox, sweep
 
 _COMMANDS: Mapping[str, ModuleType] = {
     "evaluate": evaluate,
     "export": export,
+    "grpo": grpo,
     "import": import_,
     "learn": learn,
+    "live": live,
     "results": results,
+    "rows": rows,
     "sandbox": sandbox,
     "sweep": sweep,
 }

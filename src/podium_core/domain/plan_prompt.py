@@ -102,9 +102,10 @@ _PREFILL_LATER = (
     "Step by step: is the answer right as it stands, or is there something to correct or to verify?"
 )
 _ACCEPT = (
-    "Your last workflow was carried out. You may write another one, to correct or to verify the answer; "
-    'there ["all"] also reads that answer, for every step that has it. If the answer should go to the user '
-    "as it stands, write three empty lists."
+    "Your last workflow was carried out. If its answer should go to the user as it stands, write three empty "
+    "lists:\nmodel_id = []\nsubtasks = []\naccess_list = []\n"
+    "Otherwise write another workflow, to correct or to verify the answer; "
+    'there ["all"] also reads that answer, for every step that has it.'
 )
 _FAST = 'Write one step with an empty subtask: model_id = [number], subtasks = [""], access_list = [[]].'
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from hashlib import sha256
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.gate import GATE_ONE_WORKER, GateDecision
@@ -18,6 +19,7 @@ from podium_core.orchestration.ports import (
 )
 from podium_core.orchestration.request import RunRequest
 
+_SEEDS = 2**63
 _FALLS_BACK = frozenset({Code.PLAN_INVALID, Code.DEADLINE, Code.UNAVAILABLE, Code.INTERNAL})
 
 
@@ -75,6 +77,14 @@ class Asking:
         alone = fallback_reply(self._workers, GATE_ONE_WORKER)
         return replace(reply, plan=alone.plan, fallback_reason=GATE_ONE_WORKER)
 
+    def _seed(self, round_index: int) -> int:
+        """Return the seed of one plan; a client's own `seed` decides it, so that it means the whole run."""
+        asked = self._request.parameters.get("seed")
+        if not isinstance(asked, int):
+            return self._context.ids.seed()
+        digest = sha256(f"podium-plan-seed/1 {asked} {round_index}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") % _SEEDS
+
     async def _ask(
         self, round_index: int, previous: PlanReply | None, answer: str, *, run_is_open: bool
     ) -> PlanReply:
@@ -85,7 +95,7 @@ class Asking:
             self._workers,
             context.ledger.left(),
             request.tier,
-            context.ids.seed(),
+            self._seed(round_index),
             max(0.0, min(context.limits.plan_timeout_s, context.left_s)),
             round_index,
             previous.plan if previous else None,

@@ -1,6 +1,7 @@
 """What an answer is worth: values with their tolerance, mathematics in processes, code specifications, rewards."""
 
 import importlib.util
+import json
 import sys
 import time
 from collections.abc import Sequence
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from podium_core.domain.errors import PodiumError
 from podium_core.grading.result import Grade
-from podium_train.rewards.code import Calls, Programs, code_in, read_check
+from podium_train.environments.port import Task
+from podium_train.rewards.code import Calls, Programs, SharedTests, code_in, read_check
 from podium_train.rewards.mathematics import MathGrader, MathSettings, MathVerifier, open_math_verifier
+from podium_train.rewards.references import ReferenceGrader, options_in
 from podium_train.rewards.reward import RewardTerms, reward_of
 from podium_train.rewards.sandbox.inside import decoded, encoded
 from podium_train.rewards.values import AnswerKind, grader_for
@@ -187,7 +190,14 @@ def test_checks_are_read_or_refused() -> None:
     )
     told = '{"kind": "calls", "function": "f", "cases": [{"args": [1, [2]], "value": 3}]}'
     assert read_check(told) == Calls("f", (((1, [2]), 3),))
-    for bad in ("", "[]", "{}", '{"kind": "other"}', '{"kind": "programs", "cases": []}', '{"kind": "calls", "cases": [1]}',
+    shared = json.dumps(
+        {
+            "kind": "shared_tests",
+            "source": "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass",
+        }
+    )
+    assert isinstance(read_check(shared), SharedTests)
+    for bad in ("", "[]", '{"kind": "shared_tests", "source": "x = 1"}', '{"kind": "shared_tests", "source": "("}', "{}", '{"kind": "other"}', '{"kind": "programs", "cases": []}', '{"kind": "calls", "cases": [1]}',
                 '{"kind": "tests", "function": 1, "source": ""}', "[" * 5000):  # fmt: skip
         with pytest.raises(PodiumError) as refusal:
             read_check(bad)
@@ -206,3 +216,42 @@ values = st.recursive(
 @given(values)
 def test_values_cross_the_sandbox_s_border_unchanged(value: object) -> None:
     assert decoded(encoded(value)) == value
+
+
+def test_numbers_of_any_length_cross_it() -> None:
+    for value in (7**9_000, -(1 << 63), (1 << 63) - 1):
+        assert decoded(json.loads(json.dumps(encoded(value)))) == value
+
+
+# --- by reference ---------------------------------------------------------------------------------
+
+
+def task(reference: str, question: str = "What?") -> Task:
+    return Task("t", question, reference, "f", "c", "standard", (), seed=1)
+
+
+async def test_answers_are_graded_by_what_kind_of_reference_their_task_has() -> None:
+    options = "Which?\nA) red\nB) blue\nC) green\n"
+    for kind, reference, question, right, wrong in (
+        ("choice", "B", options, "blue", "red"),
+        ("choice", "B", "Which letter?", "(B)", "(C)"),
+        ("string", "Ulm", "Where?", "ulm", "Bonn"),
+        ("number", "12", "How many?", "12.0", "13"),
+        ("currency", "$5", "How much?", "5 dollars", "6 dollars"),
+    ):
+        grade = ReferenceGrader(lambda _, kind=kind: kind)  # type: ignore[misc]
+        assert await grade(right, task(reference, question)) is True
+        assert await grade(wrong, task(reference, question)) is False
+        assert await grade("", task(reference, question)) is False
+
+
+async def test_a_task_that_cannot_be_graded_says_what_is_missing() -> None:
+    for kind, words in (("math", "math verifier"), ("code", "sandbox"), ("essay", "no kind of answer")):
+        with pytest.raises(PodiumError, match=words):
+            await ReferenceGrader(lambda _, kind=kind: kind)("x", task("x"))  # type: ignore[misc]
+
+
+@given(st.text(max_size=200))
+def test_options_are_found_in_any_question(text: str) -> None:
+    assert len(options_in(text)) >= 2
+    assert options_in("Pick.\n(A) one\n(B) two") == ("one", "two")

@@ -280,7 +280,7 @@ def test_bigcodebench_tests_go_into_the_check(tmp_path: Path) -> None:
     write_lines(tmp_path / "copy" / "BigCodeBench-Hard.jsonl", [row])
     (question,) = questions_from("bigcodebench", tmp_path / "copy", tmp_path / "data")
     assert (question.item_id, question.difficulty) == ("bigcodebench/BigCodeBench-3", "hard")
-    assert json.loads(question.reference) == {"kind": "tests", "function": "task_func", "source": "class T"}
+    assert json.loads(question.reference) == {"kind": "shared_tests", "source": "class T"}
 
 
 # --- what can go wrong ----------------------------------------------------------------------------------

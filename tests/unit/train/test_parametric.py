@@ -248,6 +248,23 @@ def test_made_up_pools_follow_from_their_seed_and_have_no_master_of_all() -> Non
         assert len(best) > 2
 
 
+def test_families_and_workers_can_be_held_out() -> None:
+    pool = MadeUpPool(seed=2, worker_count=6, family_count=10, unseen_families=4)
+    assert (len(pool.seen), len(pool.unseen)) == (6, 4)
+    assert {skill.name for worker in pool.workers for skill in worker.card.skills} == set(pool.seen)
+    known, others = pool.workers[:4], pool.workers[4:]
+    for tasks, families, workers in (
+        (pool.tasks(100, families=pool.seen, workers=known), pool.seen, known),
+        (pool.tasks(100, at_least=1, at_most=2, families=pool.unseen, workers=others), pool.unseen, others),
+    ):
+        assert {task.family for task in tasks} == set(families)
+        assert {worker.worker_id for task in tasks for worker in task.workers} == {
+            w.worker_id for w in workers
+        }
+    with pytest.raises(PodiumError, match="must be seen"):
+        MadeUpPool(seed=1, family_count=3, unseen_families=3)
+
+
 def test_every_assumption_is_swept_around_its_value() -> None:
     assumed = Assumptions()
     assert set(SWEEP) == {each.name for each in fields(assumed)}
@@ -274,6 +291,10 @@ def test_the_sweep_shows_what_depends_on_an_assumption(capsys: pytest.CaptureFix
     assert chain == sorted(chain)
     assert chain[-1] > chain[0]
     assert len({row.accuracies["best single"] for row in rows}) == 1
+    for constant in ("first_token_s", "straggler_factor", "solve_tokens", "thinking_multiplier"):
+        times = [row.times_s["three, compare"] for row in swept(item_count=100, seed=1, constants=[constant])]
+        assert times == sorted(times)
+        assert times[0] < times[-1]
     assert main(["sweep", "--items", "20", "--only", "trap_rate"]) == 0
     printed = capsys.readouterr().out
     assert "| trap_rate | **0.4** |" in printed

@@ -1,14 +1,17 @@
 """Model-written code that tries to cheat or to break out. Skipped, with the reason, where the layers are missing."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import pytest_asyncio
 
-from podium_train.rewards.code import Calls, CodeGrader, HiddenTests, Programs
+from podium_train.rewards.code import Calls, CodeGrader, HiddenTests, Programs, read_check
 from podium_train.rewards.sandbox import bwrap
 from podium_train.rewards.sandbox.bwrap import SandboxUnavailableError, Tools, find_tools
 from podium_train.rewards.sandbox.layers import open_sandbox, probe
@@ -80,6 +83,56 @@ async def test_methods_containers_and_raised_errors_come_out_as_values(sandbox: 
     )
     assert await CodeGrader(sandbox, tests).is_right(fenced("def f(x):\n    return 1 / x")) is True
     assert await CodeGrader(sandbox, tests).is_right(fenced("def f(x):\n    return 1")) is False
+
+
+BIG = read_check(
+    json.dumps(
+        {
+            "kind": "shared_tests",
+            "source": "import unittest\nfrom unittest.mock import patch\nclass TestCases(unittest.TestCase):\n"
+            "    @patch('os.getcwd', return_value='/there')\n"
+            "    def test_patched(self, _):\n        self.assertEqual(where(), '/there')\n"
+            "    def test_object(self):\n        self.assertTrue(callable(where))\n",
+        }
+    )
+)
+
+
+@needs_layers
+async def test_tests_that_patch_what_the_code_uses_run_beside_it(sandbox: Sandbox) -> None:
+    grader = CodeGrader(sandbox, BIG)
+    assert await grader.is_right(fenced("import os\ndef where():\n    return os.getcwd()")) is True
+    for wrong in (
+        "def where():\n    return '/here'",
+        "import os\nos._exit(0)",
+        "import sys\nsys.exit(0)",
+        "print('passed')\ndef where(): pass",
+        "import unittest\nunittest.TestCase.run = lambda self, result=None: result\ndef where(): pass",
+        "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\ndef where(): pass",
+        "import unittest\nunittest.TestResult.wasSuccessful = lambda s: True\ndef where(): pass",
+        "import unittest.mock, sys\nsys.modules['unittest'].main = None\ndef where(): raise unittest.SkipTest('no')",
+    ):
+        assert await grader.is_right(fenced(wrong)) is False, wrong
+
+
+@needs_layers
+async def test_solutions_in_classes_and_numbers_in_other_spelling_count(sandbox: Sandbox) -> None:
+    code = fenced("class Solution:\n    def twice(self, x):\n        return [2 * y for y in x]")
+    assert await CodeGrader(sandbox, Calls("twice", ((([1, 2],), (2, 4)),))).is_right(code) is True
+    halves = Programs((("", "0.50 1\n2.0\n"),))
+    assert await CodeGrader(sandbox, halves).is_right(fenced("print('.5 1.0')\nprint(2)")) is True
+    assert await CodeGrader(sandbox, halves).is_right(fenced("print('.5 1.1')\nprint(2)")) is False
+
+
+@needs_layers
+async def test_packages_can_be_lent_read_only() -> None:
+    with TemporaryDirectory() as lent:  # a place that every user can read, unlike pytest's
+        Path(lent).chmod(0o755)
+        Path(lent, "lent.py").write_text("value = 31\n")
+        box = Sandbox(find_tools(packages=lent), SandboxSettings(keep_warm=False, start_timeout_s=60.0))
+        ran = await box.run_program("import lent\nprint(lent.value)\nopen(lent.__file__, 'a')")
+    assert ran.stdout == b"31\n"
+    assert ran.verdict is Verdict.FAILED
 
 
 @needs_layers
@@ -207,6 +260,22 @@ async def test_ten_gigabytes_are_refused(sandbox: Sandbox) -> None:
     assert ran.verdict is Verdict.MEMORY
     ran = await sandbox.run_program("x = []\nwhile True: x.append(bytearray(1 << 24))")
     assert ran.verdict is Verdict.MEMORY
+
+
+@needs_layers
+async def test_many_processes_cannot_hoard_together_what_each_may_have_alone(sandbox: Sandbox) -> None:
+    code = (
+        "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n"
+        "        kept = bytearray(b'x') * (100 << 20)\n        time.sleep(60)\n        os._exit(0)\n"
+        "time.sleep(60)"
+    )
+    ran = await sandbox.run_program(code)
+    assert (ran.verdict, ran.reason) == (Verdict.MEMORY, "together")
+    sharing = (
+        "import os, time\nkept = bytearray(b'x') * (200 << 20)\nfor _ in range(6):\n    if os.fork() == 0:\n"
+        "        time.sleep(1)\n        os._exit(0)\nfor _ in range(6): os.wait()"
+    )
+    assert (await sandbox.run_program(sharing)).is_clean  # what is shared counts once
 
 
 @needs_layers

@@ -72,17 +72,19 @@ def table(rows: Sequence[SweptRow], *, item_count: int, seed: int) -> str:
     lines = [
         (
             f"Simulated workers (parametric environment), {item_count} made-up items, seed {seed}; bold: what"
-            " is assumed elsewhere. Accuracy in per cent; cost of `three, compare` in US cents a question."
+            " is assumed elsewhere. Accuracy in per cent; cost (US cents) and time (seconds, longest chain) a"
+            " question of `three, compare`."
         ),
         "",
-        "| constant | value | " + " | ".join(STRATEGIES) + " | cost | unscorable % |",
-        "|---|---|" + "---|" * (len(STRATEGIES) + 2),
+        "| constant | value | " + " | ".join(STRATEGIES) + " | cost | time | unscorable % |",
+        "|---|---|" + "---|" * (len(STRATEGIES) + 3),
     ]
     for row in rows:
         value = f"**{row.value:g}**" if row.is_assumed else f"{row.value:g}"
         shares = " | ".join(f"{100 * row.accuracies[label]:.1f}" for label in STRATEGIES)
         cents = row.costs_usd_micros["three, compare"] / 1e4
         lines.append(
-            f"| {row.constant} | {value} | {shares} | {cents:.3f} | {100 * row.unscorable_share:.1f} |"
+            f"| {row.constant} | {value} | {shares} | {cents:.3f} | {row.times_s['three, compare']:.1f}"
+            f" | {100 * row.unscorable_share:.1f} |"
         )
     return "\n".join(lines) + "\n"

@@ -77,13 +77,17 @@ STRATEGIES: Mapping[str, Strategy] = {
 
 @dataclass(frozen=True, slots=True)
 class SweptRow:
-    """One value of one constant: each strategy's accuracy, and its mean cost in millionths of a dollar."""
+    """One value of one constant: each strategy's accuracy, mean cost (millionths of a dollar), mean time (s).
+
+    The time is the longest chain of steps that wait for each other.
+    """
 
     constant: str
     value: float
     is_assumed: bool
     accuracies: Mapping[str, float]
     costs_usd_micros: Mapping[str, float]
+    times_s: Mapping[str, float]
     unscorable_share: float
 
 
@@ -114,9 +118,14 @@ def _row(
     environment = ParametricEnvironment(seed=seed, assumptions=assumed, accuracy_of=pool.accuracy)
     tasks = pool.tasks(item_count)
     scored: dict[str, list[Outcome]] = {}
+    times_s: dict[str, float] = {}
     lost = 0
     for label, strategy in STRATEGIES.items():
-        outcomes = [environment.score_plan(strategy(task), task) for task in tasks]
+        plans = [strategy(task) for task in tasks]
+        outcomes = [environment.score_plan(plan, task) for plan, task in zip(plans, tasks, strict=True)]
+        times_s[label] = _mean(
+            [_time_s(plan, one) for plan, one in zip(plans, outcomes, strict=True) if one.steps]
+        )
         scored[label] = [one for one in outcomes if one.verdict is Verdict.SCORED]
         lost += len(outcomes) - len(scored[label])
     return SweptRow(
@@ -128,8 +137,16 @@ def _row(
             label: _mean([float(sum(step.cost_usd_micros for step in one.steps)) for one in each])
             for label, each in scored.items()
         },
+        times_s=times_s,
         unscorable_share=lost / (len(STRATEGIES) * item_count),
     )
+
+
+def _time_s(plan: Sequence[Step], outcome: Outcome) -> float:
+    ends_us: list[int] = []
+    for step, done in zip(plan, outcome.steps, strict=True):
+        ends_us.append(done.latency_us + max((ends_us[seen] for seen in step.access.steps), default=0))
+    return ends_us[-1] / 1e6
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,12 +1,15 @@
 """Grades code by running it in the sandbox. Expected values stay outside; the code only ever gives values.
 
-Three kinds of check, after what benchmarks use: programs fed by standard input (LiveCodeBench), calls of one
-function (LiveCodeBench, MBPP), and test code that calls `candidate` (HumanEval), in a sandbox of its own.
+Kinds of check, after what benchmarks use: programs fed by standard input (LiveCodeBench), calls of one
+function (LiveCodeBench, MBPP), test code that calls `candidate` (HumanEval) in a sandbox of its own, and
+unittest cases together with the code (BigCodeBench).
 """
 
+import ast
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from podium_core.domain.errors import PodiumError, invalid
@@ -32,7 +35,7 @@ class Programs:
             ran = await sandbox.run_program(source, given.encode())
             if not ran.is_clean:
                 return ran
-            if _lines(ran.stdout.decode(errors="replace")) != _lines(expected):
+            if not _same_lines(ran.stdout.decode(errors="replace"), expected):
                 return Ran(Verdict.FAILED, "output_differs", ran.stdout, ran.stderr)
         return ran
 
@@ -69,20 +72,33 @@ class HiddenTests:
         return await sandbox.test(source, self.function, self.source)
 
 
-Check = Programs | Calls | HiddenTests
+@dataclass(frozen=True, slots=True)
+class SharedTests:
+    """unittest cases that need the code in their own interpreter (BigCodeBench): weaker, see `Sandbox`."""
+
+    source: str
+    test_count: int
+
+    async def run(self, sandbox: Sandbox, source: str) -> Ran:
+        """Run the tests together with the code."""
+        return await sandbox.test_together(source, self.source, self.test_count)
+
+
+Check = Programs | Calls | HiddenTests | SharedTests
 
 
 def read_check(reference: str) -> Check:
     """Return the check that a reference describes.
 
     A JSON object: `{"kind": "programs", "cases": [{"stdin", "stdout"}]}`, `{"kind": "calls", "function",
-    "cases": [{"args", "value"}]}` or `{"kind": "tests", "function", "source"}`.
+    "cases": [{"args", "value"}]}`, `{"kind": "tests", "function", "source"}`, or `{"kind": "shared_tests",
+    "source"}` whose unittest cases run in one interpreter with the code.
     Raises INVALID_REQUEST otherwise.
     """
     try:
         told = json.loads(reference)
         return _READERS[told["kind"]](told)
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, RecursionError, SyntaxError):
         raise _bad() from None
 
 
@@ -131,8 +147,25 @@ def _same(given: object, expected: object) -> bool:
     return bool(given == expected) and isinstance(given, bool) == isinstance(expected, bool)
 
 
-def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.rstrip().splitlines()]
+def _same_lines(given: str, expected: str) -> bool:
+    ours, theirs = ([line.strip() for line in text.strip().splitlines()] for text in (given, expected))
+    return len(ours) == len(theirs) and all(map(_same_line, ours, theirs))
+
+
+def _same_line(given: str, expected: str) -> bool:
+    """Return whether two lines are the same, or the same numbers (`2` is `2.0`)."""
+    if given == expected:
+        return True
+    ours, theirs = (_numbers(line) for line in (given, expected))
+    return ours is not None and ours == theirs
+
+
+def _numbers(line: str) -> list[Decimal] | None:
+    try:
+        numbers = [Decimal(word) for word in line.split()]
+    except InvalidOperation:
+        return None
+    return numbers if all(number.is_finite() for number in numbers) else None
 
 
 def _read_programs(told: Mapping[str, Any]) -> Programs:
@@ -149,6 +182,16 @@ def _read_tests(told: Mapping[str, Any]) -> HiddenTests:
     return HiddenTests(_text(told["function"]), _text(told["source"]))
 
 
+def _read_shared(told: Mapping[str, Any]) -> SharedTests:
+    source = _text(told["source"])
+    nodes = [node for kind in ast.parse(source).body if isinstance(kind, ast.ClassDef) for node in kind.body]
+    names = [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    count = sum(name.startswith("test") for name in names)
+    if not count:
+        raise _bad()
+    return SharedTests(source, count)
+
+
 def _some(cases: tuple[Any, ...]) -> tuple[Any, ...]:
     if not cases:
         raise _bad()
@@ -163,7 +206,7 @@ def _text(value: object) -> str:
 
 def _bad() -> PodiumError:
     return invalid(
-        "a code task's reference is a JSON object of the kind programs, calls or tests, with a case",
+        "a code task's reference is a JSON object: programs, calls, tests or shared_tests, with a case",
         reason="BAD_REFERENCE",
         param="reference",
     )
@@ -173,4 +216,5 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Check]] = {
     "programs": _read_programs,
     "calls": _read_calls,
     "tests": _read_tests,
+    "shared_tests": _read_shared,
 }

@@ -263,3 +263,20 @@ async def test_a_later_round_without_a_plan_says_why() -> None:
     assert finished.rounds[1].effect == "unplanned"
     [(_, facts)] = bench.recorder.only.notes
     assert facts["round.1"] == "unplanned PLAN_DEADLINE"
+
+
+async def test_the_clients_seed_decides_the_seed_of_every_round() -> None:
+    async def seeds(**parameters: object) -> list[int]:
+        sees = Access((), previous_round=True)
+        planner = FakePlanner(
+            plan_of(("a", "", ())), later(Step("b", "check", sees), round_=1), later(round_=2)
+        )
+        await Bench(planner).finish(
+            request(tier="podium-max", caps=Caps(max_rounds=3), parameters=parameters)
+        )
+        return [query.seed for query in planner.queries]
+
+    assert await seeds(seed=7) == await seeds(seed=7)
+    assert len(set(await seeds(seed=7)) | set(await seeds(seed=-7))) == 6
+    assert all(0 <= seed < 2**63 for seed in await seeds(seed=-(2**63)))
+    assert set(await seeds()).isdisjoint(await seeds(seed=7))

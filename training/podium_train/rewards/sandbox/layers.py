@@ -27,6 +27,7 @@ class Layer(StrEnum):
     ENVIRONMENT = "is told none of the environment's variables"
     NO_RIGHTS = "has no capabilities"
     MEMORY = "is refused memory above its limit"
+    MEMORY_TOGETHER = "is killed when its processes together hold more memory than that"
     FILE_SIZE = "is refused files above their limit"
     WORK_SPACE = "is refused work space above its limit"
     PROCESSES = "is refused processes above their number"
@@ -35,7 +36,7 @@ class Layer(StrEnum):
     SLOT_USER = "has a user of its own per slot"
 
 
-OPTIONAL = frozenset({Layer.SECCOMP, Layer.SLOT_USER})
+OPTIONAL = frozenset({Layer.MEMORY_TOGETHER, Layer.SECCOMP, Layer.SLOT_USER})
 """Layers that strengthen others. The rest are required."""
 
 
@@ -61,6 +62,8 @@ async def probe(tools: Tools, settings: SandboxSettings = DEFAULTS) -> LayerRepo
         ran = await Sandbox(tools, replace(quick, use_seccomp=False)).run_program(_probe_source(port))
         held |= {Layer[name]: bool(holds) for name, holds in _told(ran).items() if name in Layer.__members__}
     held[Layer.SECCOMP] = (await Sandbox(tools, quick).run_program(_SECCOMP_PROBE)).stdout == b"refused\n"
+    hoarding = await Sandbox(tools, quick).run_program(_HOARD_PROBE)
+    held[Layer.MEMORY_TOGETHER] = hoarding.verdict is Verdict.MEMORY
     hanging = Sandbox(tools, replace(quick, limits=replace(_PROBE_LIMITS, wall_s=_HANG_S)))
     held[Layer.WALL_CLOCK] = (await hanging.run_program(_HANG_PROBE)).verdict is Verdict.TIMEOUT
     return LayerReport(held, tools)
@@ -73,12 +76,13 @@ async def open_sandbox(
     unsafe: bool = False,
     python: str | None = None,
     bwrap: str | None = None,
+    packages: str = "",
 ) -> AsyncGenerator[Sandbox, None]:
     """Open a sandbox whose required layers all hold.
 
     Raises SandboxUnavailableError that names the missing layers; `unsafe` opens it with what holds.
     """
-    tools = find_tools(unsafe=unsafe, python=python, bwrap=bwrap)
+    tools = find_tools(unsafe=unsafe, python=python, bwrap=bwrap, packages=packages)
     if not unsafe:
         missing = (await probe(tools, settings)).missing
         if missing:
@@ -145,13 +149,13 @@ def fork_many():
     for _ in range(60):
         if os.fork() == 0:
             import time
-            time.sleep(5)
+            time.sleep(2)
             os._exit(0)
 
 held["NON_ROOT"] = os.getuid() != 0 and os.geteuid() != 0
 held["NAMESPACES"] = os.getpid() < 10
 held["NETWORK"] = refused(connect)
-tried = ("", "/usr", "/usr/lib", "/dev", "/tmp", "/var/tmp")
+tried = ("", "/usr", "/usr/lib", "/dev", "/dev/shm", "/tmp", "/var/tmp")
 places = ["%s/podium-probe-%d-" % (place, os.getpid()) for place in tried]
 held["READ_ONLY_ROOT"] = all(refused(lambda: write(place, 1)) for place in places)
 for place in places:
@@ -175,6 +179,16 @@ try:
     print("allowed")
 except PermissionError:
     print("refused")
+"""
+
+_HOARD_PROBE = """
+import os, time
+for _ in range(4):
+    if os.fork() == 0:
+        kept = bytearray(b"x") * (96 << 20)
+        time.sleep(4)
+        os._exit(0)
+time.sleep(4)
 """
 
 _HANG_PROBE = """

@@ -19,7 +19,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on one run. `memory_bytes` is address space per process, `work_bytes` all files together."""
+    """Bounds on one run.
+
+    `memory_bytes` bounds each process's address space and what all of them hold together; `work_bytes` all
+    files together.
+
+    """
 
     wall_s: float = 10.0
     memory_bytes: int = 1024 * _MIB

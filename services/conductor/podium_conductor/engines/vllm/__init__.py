@@ -1,4 +1,4 @@
 """Plans from a language model that vLLM serves inside this process; the same code for GPU and CPU builds.
 
-Only `serving` imports vLLM, and nothing imports `serving` unless this engine is chosen.
+Only `serving` and `plugin` import vLLM; the first is imported when this engine is chosen, the second by vLLM.
 """

@@ -1,7 +1,6 @@
 """vLLM in this process: the one module that imports it. Everything model-specific ends here."""
 
 import asyncio
-import ctypes
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -13,11 +12,9 @@ from podium_conductor.engines.vllm.checkpoint import adapter_rank, context_limit
 from podium_conductor.engines.vllm.model import Generation, Load, Sampling
 from podium_conductor.engines.vllm.options import ServingOptions
 from podium_core.domain.errors import Code, PodiumError, invalid
+from podium_core.domain.plan_transcript import broken_up
 
 _log = logging.getLogger(__name__)
-_ARCH_PRCTL = 158
-_ARCH_REQ_XCOMP_PERM = 0x1023
-_XFEATURE_XTILEDATA = 18
 
 # vLLM and the libraries below it read these once, at import. No hub, no usage reports, ever.
 os.environ.update(  # noqa: TID251 - there is no other way to tell them
@@ -40,6 +37,7 @@ from vllm.v1.metrics.loggers import StatLoggerBase  # noqa: E402
 _SEEDS = 2**63
 _SHUTDOWN_S = 5.0
 _MIN_BATCH = 4_096
+_CPU_BLOCK_TOKENS = 32
 _MAX_TOKENS_ASKED = 128
 _WARM_UP = "Warm up: write nothing that matters, at some length. " * 40
 
@@ -54,7 +52,7 @@ class VllmModel:
         self._numbers = count()
         self._tokenizer: Any = engine.get_tokenizer()
         added = {str(token) for token in self._tokenizer.get_added_vocab()}
-        self._special = sorted(added | set(self._tokenizer.all_special_tokens), key=len, reverse=True)
+        self._special = tuple(added | set(self._tokenizer.all_special_tokens))
 
     @property
     def context_tokens(self) -> int:
@@ -64,8 +62,8 @@ class VllmModel:
     def render(self, system: str, user: str, prefill: str) -> str:
         """Return the chat in the model's template; special tokens within the messages are broken up."""
         messages = [
-            {"role": "system", "content": self._harmless(system)},
-            {"role": "user", "content": self._harmless(user)},
+            {"role": "system", "content": broken_up(system, self._special)},
+            {"role": "user", "content": broken_up(user, self._special)},
         ]
         # A template that can switch thinking off does; the plan brings its own reasoning.
         text = self._tokenizer.apply_chat_template(
@@ -174,20 +172,12 @@ class VllmModel:
             ) from None
         raise PodiumError(Code.UNAVAILABLE, "the Conductor's model has stopped", reason="MODEL_STOPPED")
 
-    def _harmless(self, text: str) -> str:
-        """Return the text with a space inside whatever would be read as a special token."""
-        for token in self._special:
-            if len(token) > 1 and token in text:
-                text = text.replace(token, f"{token[0]} {token[1:]}")
-        return text
-
 
 async def load_model(options: ServingOptions) -> VllmModel:
     """Load a checked checkpoint and warm it up; takes from seconds to minutes.
 
     Raises PodiumError UNAVAILABLE (MODEL_NOT_LOADED) when vLLM cannot serve it here.
     """
-    _allow_tiles()
     # Read by the processes that vLLM starts.
     os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(options.cpu_cache_gib)  # noqa: TID251
     if options.eager:
@@ -237,8 +227,13 @@ def _start(options: ServingOptions, make_watch: Any) -> AsyncLLM:
     }
     if current_platform.is_cpu():
         # A seeded request whose prompt is split over steps kills the CPU build ("Generator does not use
-        # offset"), so prompts are never split there.
-        arguments |= {"enable_chunked_prefill": False, "max_num_batched_tokens": max(context, _MIN_BATCH)}
+        # offset"), so prompts are never split there. The prefix cache keeps whole blocks only: with the 128
+        # tokens that are usual on CPUs a look-up of one token reads 64 again.
+        arguments |= {
+            "enable_chunked_prefill": False,
+            "max_num_batched_tokens": max(context, _MIN_BATCH),
+            "block_size": _CPU_BLOCK_TOKENS,
+        }
     if options.executor != "auto":
         arguments["distributed_executor_backend"] = options.executor
     if options.adapter_path is not None:
@@ -250,11 +245,6 @@ def _start(options: ServingOptions, make_watch: Any) -> AsyncLLM:
 def _lora_rank(rank: int) -> int:
     """Return the smallest rank that vLLM reserves memory for and that holds `rank`."""
     return next((size for size in (8, 16, 32, 64, 128, 256, 320, 512) if size >= rank), rank)
-
-
-def _allow_tiles() -> None:
-    """Ask the kernel for AMX tile registers, as the bf16 kernels forget to; refused elsewhere, harmlessly."""
-    ctypes.CDLL(None).syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA)
 
 
 class _LoadWatch(StatLoggerBase):  # type: ignore[misc]  # vLLM ships no types here
