@@ -182,15 +182,15 @@ class Cell:
             return b""
 
     async def _collect(self, stream: asyncio.StreamReader, output: _Output) -> None:
+        """Keep the beginning of a stream and kill above the limit; read on to its end, or no end is told."""
+        assert self._process is not None
         while piece := await stream.read(1 << 16):
             room = self._limits.output_bytes - len(output.kept)
             output.kept += piece[:room]
-            if len(piece) > room:
+            if len(piece) > room and not output.is_over:
                 output.is_over = True
-                assert self._process is not None
                 if self._process.returncode is None:
                     self._process.kill()
-                return
 
 
 def _pipe_holding(data: bytes) -> int:
