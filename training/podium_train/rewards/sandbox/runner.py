@@ -193,7 +193,8 @@ async def _relay(code: Cell, tester: Cell) -> Ran:
     while (message := await tester.hear()) is not None:
         if "done" in message:
             return code.ended(Verdict.PASSED if message["done"] is True else Verdict.FAILED, "tests")
-        await code.send(_line({"id": message.get("call"), "args": message.get("args")}))
+        asked = {"id": message.get("call"), "args": message.get("args"), "function": message.get("function")}
+        await code.send(_line(asked))
         reply = await code.hear()
         if reply is None or reply.get("id") != message.get("call"):
             return await _unanswered(code, reply)
