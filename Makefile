@@ -41,17 +41,43 @@ vllm-env:
 	@$(VLLM_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 
 # Two halves at once, one thread of the model each on a core of its own: the second half's output follows the first's.
-VLLM_PYTEST = PODIUM_TEST_CACHE=$(VLLM_HOME) OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 $(VLLM_VENV)/bin/python -m pytest -s -o filterwarnings= -W ignore --durations=10
+VLLM_PYTEST = PODIUM_TEST_CACHE=$(VLLM_HOME) PODIUM_TEST_TRAINED=$(TRAIN_HOME)/smollm2-grpo OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 $(VLLM_VENV)/bin/python -m pytest -s -o filterwarnings= -W ignore --durations=10
 LAST_CORE = $(shell expr $$(nproc) - 1)
 vllm-test: vllm-env  ## the vLLM engine with a real small model (CPU build; the first run installs 3 GB)
 	@second=$$(mktemp); \
 	VLLM_CPU_OMP_THREADS_BIND=$(LAST_CORE) $(VLLM_PYTEST) tests/contract/test_engines.py tests/real_model/test_tiny_model.py \
-	  tests/real_model/test_rounds.py tests/real_model/test_gpu.py >$$second 2>&1 & half=$$!; \
+	  tests/real_model/test_rounds.py tests/real_model/test_gpu.py tests/real_model/test_trained_checkpoint.py >$$second 2>&1 & half=$$!; \
 	VLLM_CPU_OMP_THREADS_BIND=0 $(VLLM_PYTEST) tests/real_model/test_real_model.py; first=$$?; \
 	wait $$half; rest=$$?; cat $$second; rm -f $$second; exit $$((first + rest))
 
 vllm-bench: vllm-env  ## timings of the vLLM engine, beside vLLM driven directly
 	$(VLLM_VENV)/bin/python -m benchmarks.conductor_vllm $(VLLM_HOME)/smollm2-135m-instruct
+
+# The training room's environment lives in a cache too, one per lock, and is made on first use.
+TRAIN_HOME ?= $(HOME)/.cache/podium/train
+TRAIN_VENV = $(TRAIN_HOME)/venv-$(shell sha256sum requirements/train.txt | cut -c1-12)
+.PHONY: train-env train-test lock-train
+train-env:  ## the training room's environment (the first run installs 2 GB)
+	@test -e $(TRAIN_VENV)/.installed || { \
+	  rm -rf $(TRAIN_VENV) && $(PYTHON) -m venv $(TRAIN_VENV) && \
+	  $(TRAIN_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/train.txt && \
+	  touch $(TRAIN_VENV)/.installed; }
+	@$(TRAIN_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo $(TRAIN_VENV)
+
+# verl is only composed, never run here: 3 MB beside its configuration, in an environment of its own, because it
+# needs an older antlr than the graders do.
+VERL_VENV = $(TRAIN_HOME)/verl-$(shell sha256sum requirements/verl-check.txt | cut -c1-12)
+.PHONY: verl-env
+verl-env:
+	@test -e $(VERL_VENV)/.installed || { \
+	  rm -rf $(VERL_VENV) && $(PYTHON) -m venv $(VERL_VENV) && \
+	  $(VERL_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/verl-check.txt && \
+	  touch $(VERL_VENV)/.installed; }
+
+train-test: train-env verl-env  ## the training room's tests, with torch, TRL and a real small model
+	PODIUM_TEST_CACHE=$(TRAIN_HOME) PODIUM_TEST_VERL_PYTHON=$(VERL_VENV)/bin/python OMP_WAIT_POLICY=PASSIVE $(TRAIN_VENV)/bin/python -m pytest -o filterwarnings= -W ignore --durations=10 \
+	  tests/train_real tests/unit/train
 
 faults: setup  ## kill, cut, delay, fill the disk: minutes
 	$(BIN)/pytest -m slow
@@ -108,6 +134,13 @@ lock-vllm: setup  ## refresh requirements/vllm-*.txt (needs the CPU wheel of tor
 	$(VLLM_LOCK) --override requirements/vllm-overrides.txt -c requirements/vllm-cpu.txt pyproject.toml requirements/vllm-test.in \
 	  -o requirements/vllm-test.txt
 	$(VLLM_LOCK) pyproject.toml requirements/vllm-cuda.in -o requirements/vllm-cuda.txt
+
+TRAIN_LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
+  --no-header --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --index-strategy unsafe-best-match
+lock-train: setup  ## refresh requirements/train.txt (needs the CPU wheel of torch: docs/training.md)
+	$(TRAIN_LOCK) --extra all --extra train --override requirements/train-overrides.txt -c requirements/all.txt \
+	  pyproject.toml requirements/train.in -o requirements/train.txt
+	$(TRAIN_LOCK) --no-deps -c requirements/all.txt requirements/verl-check.in -o requirements/verl-check.txt
 
 lock-check: lock
 	@git diff --exit-code --stat -- requirements || { echo "requirements/ is stale: run 'make lock' and commit"; exit 1; }

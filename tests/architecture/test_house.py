@@ -89,6 +89,7 @@ def test_nothing_broad_is_caught_outside_the_edges() -> None:
         "perform.py",
         "runner.py",
         "inside.py",
+        "rollouts.py",  # a scorer is whatever its author wrote
     )
     caught = [
         f"{relative(path)}:{node.lineno}"

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import pytest
 import pytest_asyncio
 
+from podium_conductor.engines.embedded.engine import EmbeddedEngine
 from podium_conductor.engines.rules.engine import RulesEngine
 from podium_conductor.engines.vllm.checkpoint import CheckpointDigests
 from podium_conductor.engines.vllm.engine import Loaded, VllmEngine
@@ -15,6 +16,7 @@ from podium_conductor.ports import Engine
 from podium_core.domain.plan import Plan, PlanSource
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanQuery
+from tests.fakes.plan_models import random_model
 from tests.fakes.pools import question, worker
 from tests.fakes.text_model import FakeTextModel
 
@@ -42,6 +44,7 @@ def query(
     loop_scope="module",
     params=[
         "rules",
+        "embedded",
         "scripted",
         pytest.param(
             "vllm",
@@ -57,6 +60,8 @@ async def engine(
     made: Engine
     if request.param == "rules":
         made = RulesEngine()
+    elif request.param == "embedded":
+        made = EmbeddedEngine(random_model(), "e" * 64)
     elif request.param == "scripted":
         digests = CheckpointDigests("m" * 64, "t" * 64, "c" * 64)
         made = VllmEngine(Loaded(FakeTextModel(), digests), PlanOptions())

@@ -6,9 +6,20 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from podium_core.domain.errors import PodiumError
-from podium_train.commands import import_, live, sandbox, sweep
+from podium_train.commands import evaluate, export, grpo, import_, learn, live, results, rows, sandbox, sweep
 
-_COMMANDS: Mapping[str, ModuleType] = {"import": import_, "live": live, "sandbox": sandbox, "sweep": sweep}
+_COMMANDS: Mapping[str, ModuleType] = {
+    "evaluate": evaluate,
+    "export": export,
+    "grpo": grpo,
+    "import": import_,
+    "learn": learn,
+    "live": live,
+    "results": results,
+    "rows": rows,
+    "sandbox": sandbox,
+    "sweep": sweep,
+}
 """Verb -> module with `HELP`, `add_arguments(parser)` and `run(arguments) -> int`."""
 _INTERRUPTED = 130
 

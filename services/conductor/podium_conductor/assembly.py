@@ -9,7 +9,6 @@ from importlib.util import find_spec
 
 from opentelemetry.metrics import Meter
 
-from podium_conductor.engines.embedded.weights import no_inference, read_weights
 from podium_conductor.engines.rules.engine import RulesEngine
 from podium_conductor.engines.vllm.checkpoint import check_checkpoint, digests_of
 from podium_conductor.engines.vllm.engine import Loaded, VllmEngine
@@ -45,7 +44,10 @@ async def start_engine(
         )
         return WorkerEngine(RouterPlanCalls(router), clock, RandomIds(clock), settings.worker_engine)
     if settings.engine == "embedded":
-        no_inference(await asyncio.to_thread(read_weights, settings.model_folder))
+        # Imported only now: its arithmetic needs numpy, which no other engine does.
+        from podium_conductor.engines.embedded.engine import load_engine  # noqa: PLC0415
+
+        return await asyncio.to_thread(load_engine, settings.embedded_folder)
     return RulesEngine()
 
 

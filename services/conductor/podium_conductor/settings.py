@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from podium_conductor.engines.embedded.weights import read_weights
+from podium_conductor.engines.embedded.weights import read_weights, shipped_folder
 from podium_conductor.engines.vllm.checkpoint import check_checkpoint
 from podium_conductor.engines.vllm.options import PlanOptions, ServingOptions
 from podium_conductor.engines.worker.engine import WorkerEngineOptions
@@ -29,7 +29,7 @@ class ConductorSettings(ServiceSettings):
     engine: Literal["rules", "worker", "vllm", "embedded"] = "rules"
     """What makes the plans. rules: hand-written rules over the cards, a baseline without a model. worker: a
     worker of the pool, prompted as Conductor through the router, on each run's account. vllm: a language
-    model in this process. embedded: a small model for CPUs, whose weights do not ship yet."""
+    model in this process. embedded: a small trained model for CPUs, whose weights ship with Podium."""
     router_address: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:7052"
     """host:port of the router. Only the engine `worker` calls it."""
     planning_worker: str = ""
@@ -54,8 +54,9 @@ class ConductorSettings(ServiceSettings):
     """How long running calls may take to end when the service stops."""
 
     model_path: Path | None = None
-    """vllm: folder of the checkpoint, embedded: folder of the weights. A link to a folder may be pointed
-    elsewhere while vllm serves: the new checkpoint is loaded beside the old one and then takes over."""
+    """vllm: folder of the checkpoint. embedded: folder of the weights; empty: those that ship. A link to a
+    folder may be pointed elsewhere while vllm serves: the new checkpoint is loaded beside the old one and
+    then takes over."""
     adapter_path: Path | None = None
     """vllm: folder of a LoRA adapter for the checkpoint. Empty: none."""
     model_dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
@@ -91,7 +92,7 @@ class ConductorSettings(ServiceSettings):
         if self.engine == "vllm":
             check_checkpoint(self.model_folder, self.adapter_path)
         if self.engine == "embedded":
-            read_weights(self.model_folder)
+            read_weights(self.embedded_folder)
 
     @property
     def serving_options(self) -> ServingOptions:
@@ -130,6 +131,11 @@ class ConductorSettings(ServiceSettings):
                 reason="MODEL_PATH_MISSING",
             )
         return self.model_path
+
+    @property
+    def embedded_folder(self) -> Path:
+        """The weights of the embedded engine: the model path, or those that ship. Raises PodiumError."""
+        return self.model_path or shipped_folder()
 
     @property
     def worker_engine(self) -> WorkerEngineOptions:

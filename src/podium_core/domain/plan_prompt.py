@@ -130,7 +130,7 @@ def build_prompt(
     """
     free = free_reasoning and tier != FAST_TIER
     fixed = _fixed(free=free)
-    listed = _shuffled(_preselected(workers, previous_plan), seed)
+    listed = _shuffled(preselected(workers, previous_plan), seed)
     ids = tuple(worker.worker_id for worker in listed)
     asked = transcript(question, max_question_chars)
     pool = "\n".join(_card_lines(listed, masking))
@@ -190,7 +190,8 @@ def _shuffled(workers: Sequence[Worker], seed: int) -> list[Worker]:
     return sorted(workers, key=lambda w: sha256(f"{seed} {w.worker_id}".encode()).digest())
 
 
-def _preselected(workers: Sequence[Worker], previous: Plan | None) -> Sequence[Worker]:
+def preselected(workers: Sequence[Worker], previous: Plan | None) -> Sequence[Worker]:
+    """Return at most MAX_LISTED_WORKERS: the strongest by card, and those that the previous plan used."""
     if len(workers) <= MAX_LISTED_WORKERS:
         return workers
     used = {step.worker_id for step in previous.steps} if previous else set()

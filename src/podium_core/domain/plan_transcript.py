@@ -28,6 +28,18 @@ def plain(text: str) -> str:
     return _CONTROL.sub(lambda match: f"{match[0]} " if match[0] != ">" else " >", valid)
 
 
+def broken_up(text: str, special_tokens: Sequence[str]) -> str:
+    """Return `text` with a space inside each of `special_tokens`, so that none acts as one.
+
+    Serving and training both pass a whole prompt through here before the chat template. Tokens of one
+    character stay: there is no inside.
+    """
+    for token in sorted(special_tokens, key=len, reverse=True):
+        if len(token) > 1 and token in text:
+            text = text.replace(token, f"{token[0]} {token[1:]}")
+    return text
+
+
 def elided(text: str, max_chars: int) -> str:
     """Return `text`, or its two ends with a visible mark between them when it is over `max_chars`."""
     if len(text) <= max_chars:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium_conductor.engines.embedded.weights import MANIFEST, no_inference, read_weights
+from podium_conductor.engines.embedded.weights import MANIFEST, read_weights
 from podium_conductor.engines.vllm.checkpoint import (
     CheckpointDigests,
     adapter_rank,
@@ -117,7 +117,6 @@ def test_embedded_weights_are_read_by_their_digest_and_nothing_is_pretended(tmp_
     folder = weights(tmp_path, {"weights.bin": b"abc"})
     read = read_weights(folder)
     assert (read.digest, read.files) == (folder.name, ("weights.bin",))
-    assert refused(lambda: no_inference(read)) == "EMBEDDED_NOT_READY"
     (folder / "weights.bin").write_bytes(b"abd")
     assert refused(lambda: read_weights(folder)) == "EMBEDDED_WEIGHTS_CORRUPT"
     assert refused(lambda: read_weights(tmp_path / "none")) == "EMBEDDED_WEIGHTS_MISSING"

@@ -52,7 +52,7 @@ def test_every_setting_is_explained() -> None:
 
 @pytest.mark.parametrize(
     ("engine", "said"),
-    [("vllm", "needs PODIUM_CONDUCTOR_MODEL_PATH"), ("embedded", "needs PODIUM_CONDUCTOR_MODEL_PATH")],
+    [("vllm", "needs PODIUM_CONDUCTOR_MODEL_PATH")],
 )
 def test_an_engine_with_a_model_needs_its_folder(
     environment: pytest.MonkeyPatch, tls_dir: Path, capsys: pytest.CaptureFixture[str], engine: str, said: str

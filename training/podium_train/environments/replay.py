@@ -38,7 +38,8 @@ NOT_RECORDED = "NOT_RECORDED"
 class ReplayEnvironment:
     """Scores plans for tasks made of recorded items.
 
-    With a `performer`, `score` goes through the runner; without one it takes the direct path.
+    With a `performer`, `score` goes through the runner; without one it takes the direct path. `max_steps`
+    above a plan's limit serves baselines that ask a whole pool, on the direct path only.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class ReplayEnvironment:
         *,
         effects: SimulatedEffects = SimulatedEffects(),  # noqa: B008 - frozen
         performer: Performer | None = None,
+        max_steps: int = MAX_STEPS,
     ) -> None:
         self._recorded = recorded
+        self._max_steps = max_steps
         self._effects = effects
         self._performer = performer
 
@@ -99,8 +102,8 @@ class ReplayEnvironment:
         return _outcome(run, final, len(finished.rounds))
 
     def _run(self, task: Task, rounds: Rounds, rollout: int) -> ReplayRun:
-        if not rounds or not rounds[0] or any(len(steps) > MAX_STEPS for steps in rounds):
-            raise invalid(f"a first round needs a step, and no round may have more than {MAX_STEPS}")
+        if not rounds or not rounds[0] or any(len(steps) > self._max_steps for steps in rounds):
+            raise invalid(f"a first round needs a step, and no round may have more than {self._max_steps}")
         item = self._recorded.by_id.get(task.task_id)
         if item is None:
             raise invalid(f"nothing is recorded of the task {task.task_id!r}", reason="DATA_MISSING")

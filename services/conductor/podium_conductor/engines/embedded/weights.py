@@ -10,11 +10,12 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import NoReturn
 
-from podium_core.domain.errors import Code, PodiumError, invalid
+from podium_core.domain.errors import PodiumError, invalid
 
 MANIFEST = "manifest.json"
 FORMAT = "podium-embedded/1"
 _MAX_MANIFEST_BYTES = 1_000_000
+_SHIPPED = Path(__file__).parent / "shipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,7 @@ def read_weights(folder: Path) -> EmbeddedWeights:
     """
     manifest = folder / MANIFEST
     if not manifest.is_file():
-        raise invalid(
-            "there is no weights folder for the embedded engine; no weights ship with Podium yet, so use "
-            "engine=rules, worker or vllm",
-            reason="EMBEDDED_WEIGHTS_MISSING",
-        )
+        raise _missing()
     if manifest.stat().st_size > _MAX_MANIFEST_BYTES:
         _corrupt("its manifest is too large")
     data = manifest.read_bytes()
@@ -66,12 +63,22 @@ def _checked_files(folder: Path, manifest: bytes) -> list[str]:
     return sorted(listed)
 
 
-def no_inference(weights: EmbeddedWeights) -> NoReturn:
-    """Refuse to plan with weights that this version cannot run."""
-    raise PodiumError(
-        Code.UNAVAILABLE,
-        f"the embedded weights {weights.digest[:12]} are whole, but this version cannot run them yet",
-        reason="EMBEDDED_NOT_READY",
+def shipped_folder() -> Path:
+    """Return the folder of the weights that ship with the conductor.
+
+    Raises PodiumError EMBEDDED_WEIGHTS_MISSING when this installation has none.
+    """
+    folders = sorted(path.parent for path in _SHIPPED.glob(f"*/{MANIFEST}"))
+    if not folders:
+        raise _missing()
+    return folders[0]
+
+
+def _missing() -> PodiumError:
+    return invalid(
+        "there is no weights folder for the embedded engine there; unset PODIUM_CONDUCTOR_MODEL_PATH to use "
+        "the weights that ship with Podium, or name a folder that `podium-train export` wrote",
+        reason="EMBEDDED_WEIGHTS_MISSING",
     )
 
 

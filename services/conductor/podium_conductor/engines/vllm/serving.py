@@ -12,6 +12,7 @@ from podium_conductor.engines.vllm.checkpoint import adapter_rank, context_limit
 from podium_conductor.engines.vllm.model import Generation, Load, Sampling
 from podium_conductor.engines.vllm.options import ServingOptions
 from podium_core.domain.errors import Code, PodiumError, invalid
+from podium_core.domain.plan_transcript import broken_up
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ class VllmModel:
         self._numbers = count()
         self._tokenizer: Any = engine.get_tokenizer()
         added = {str(token) for token in self._tokenizer.get_added_vocab()}
-        self._special = sorted(added | set(self._tokenizer.all_special_tokens), key=len, reverse=True)
+        self._special = tuple(added | set(self._tokenizer.all_special_tokens))
 
     @property
     def context_tokens(self) -> int:
@@ -61,8 +62,8 @@ class VllmModel:
     def render(self, system: str, user: str, prefill: str) -> str:
         """Return the chat in the model's template; special tokens within the messages are broken up."""
         messages = [
-            {"role": "system", "content": self._harmless(system)},
-            {"role": "user", "content": self._harmless(user)},
+            {"role": "system", "content": broken_up(system, self._special)},
+            {"role": "user", "content": broken_up(user, self._special)},
         ]
         # A template that can switch thinking off does; the plan brings its own reasoning.
         text = self._tokenizer.apply_chat_template(
@@ -170,13 +171,6 @@ class VllmModel:
                 "the Conductor's model cannot take this request", reason="MODEL_REFUSED_REQUEST"
             ) from None
         raise PodiumError(Code.UNAVAILABLE, "the Conductor's model has stopped", reason="MODEL_STOPPED")
-
-    def _harmless(self, text: str) -> str:
-        """Return the text with a space inside whatever would be read as a special token."""
-        for token in self._special:
-            if len(token) > 1 and token in text:
-                text = text.replace(token, f"{token[0]} {token[1:]}")
-        return text
 
 
 async def load_model(options: ServingOptions) -> VllmModel:

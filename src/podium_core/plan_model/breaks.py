@@ -1,0 +1,133 @@
+"""Finds where a question may be taken apart, and writes its parts as subtasks.
+
+Only the places are found by rule (marks and the words `and` and `then`); whether to cut at one is the model's
+choice. Nothing inside quotes is a place to cut.
+"""
+
+import re
+from dataclasses import dataclass
+
+MAX_QUESTION_CHARS = 1_600
+"""Longer questions are not taken apart."""
+
+MAX_BREAKS = 12
+"""Questions with more places to cut are not taken apart either."""
+
+JOIN = "Join all the results together, in order, separated by a semicolon."
+"""The subtask that puts several results together."""
+
+SOLVE = "Solve the question on your own and give only the final answer."
+"""The subtask of a step that works beside others on the same question."""
+
+VOTE = "Compare the answers of the earlier steps and give the one that most of them support."
+"""The subtask of the step that aggregates such answers."""
+
+KINDS = (",", ";", ":", ".", "?", "!", "\n", "and", "then")
+"""What can stand at a break."""
+
+_QUOTES = {
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "\N{LEFT DOUBLE QUOTATION MARK}": "\N{RIGHT DOUBLE QUOTATION MARK}",
+    "\N{LEFT SINGLE QUOTATION MARK}": "\N{RIGHT SINGLE QUOTATION MARK}",
+}
+_BREAK = re.compile(r"[,;:.?!]+(?=\s)|\n+|(?<=\s)(?:and|then)(?=\s)", re.IGNORECASE)
+_CONNECTING = re.compile(
+    r"^(?:[\s,;:]+|"
+    r"(?:and|then|finally|lastly|next|afterwards|also|after that|now|first|please|secondly)\b[\s,:]*)+",
+    re.IGNORECASE,
+)
+_POINTS_BACK = re.compile(
+    r"\b(?:it|its|itself|them|both|these|those|this|that"
+    r"|the (?:\w+ )?(?:results?|answers?|numbers?|values?))\b",
+    re.IGNORECASE,
+)
+_USING = "Using the earlier result: "
+_REQUESTS = frozenset(
+    """
+    add answer arrange ask calculate change check choose combine compare compute concatenate convert count
+    create decode decrease define delete derive describe determine divide double draft encode estimate
+    evaluate explain express extract factor find give halve how identify implement increase is join list
+    lowercase make multiply name negate order outline print prove put raise rank remove repeat replace return
+    reverse rewrite round say show simplify solve sort spell square state subtract sum summarise summarize
+    take tell total transform translate triple turn uppercase verify what when where which who whose why work
+    write
+    """.split()  # noqa: SIM905 - ninety quoted words read worse
+)
+_WORD = re.compile(r"[a-z']+", re.IGNORECASE)
+_ASKS = frozenset(
+    {"how", "is", "what", "what's", "when", "where", "which", "who", "whose", "why", "on", "was"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A place to cut: the part before ends at `end`, the part after begins at `start`. `kind` is of KINDS."""
+
+    end: int
+    start: int
+    kind: str
+
+
+def breaks_of(question: str) -> tuple[Break, ...]:
+    """Return the places where `question` may be cut, in order; none when it is too long to take apart.
+
+    Marks and words that follow each other directly (`, and then`) are one place.
+    """
+    if len(question) > MAX_QUESTION_CHARS:
+        return ()
+    found: list[Break] = []
+    for match in _BREAK.finditer(_masked(question)):
+        kind = match.group().lower() if match.group()[0].isalpha() else match.group()[0]
+        if found and not question[found[-1].start : match.start()].strip():
+            found[-1] = Break(found[-1].end, match.end(), found[-1].kind)
+        elif question[: match.start()].strip() and question[match.end() :].strip():
+            found.append(Break(match.start(), match.end(), kind))
+    return tuple(found) if len(found) <= MAX_BREAKS else ()
+
+
+def subtask_of(part: str, *, ends_with: str = "", has_input: bool = False) -> str:
+    """Return a part of a question as a sentence of its own.
+
+    `ends_with` is the mark that stood behind it. A part that sees an earlier step but does not say so is
+    told.
+    """
+    text = _CONNECTING.sub("", part).strip().strip(",;:").strip() or part.strip()
+    refers = points_back(text)
+    if has_input and not refers:
+        return _USING + _sentence(text[:1].lower() + text[1:], ends_with)
+    return _sentence(text[:1].upper() + text[1:], ends_with)
+
+
+def starts_request(part: str) -> bool:
+    """Return whether a part begins, after words that only connect, like something asked for."""
+    first = _WORD.match(_CONNECTING.sub("", part).lstrip())
+    return first is not None and first.group().lower().removesuffix("'s") in _REQUESTS
+
+
+def points_back(part: str) -> bool:
+    """Return whether a part names an earlier result."""
+    return _POINTS_BACK.search(_masked(part)) is not None
+
+
+def _sentence(text: str, ends_with: str) -> str:
+    if not text or text.endswith(("?", "!", ".")):
+        return text
+    asks = "?" in ends_with or text.split(maxsplit=1)[0].lower() in _ASKS
+    return f"{text}{'?' if asks else '.'}"
+
+
+def _masked(text: str) -> str:
+    """Return `text` with everything inside quotes blanked by NUL characters, at the same places."""
+    masked = list(text)
+    position = 0
+    while position < len(text):
+        closing = _QUOTES.get(text[position])
+        starts_word = position == 0 or not text[position - 1].isalnum()
+        end = text.find(closing, position + 1) if closing and starts_word else -1
+        if end > position:
+            masked[position : end + 1] = "\0" * (end + 1 - position)
+            position = end
+        position += 1
+    return "".join(masked)

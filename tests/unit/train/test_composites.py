@@ -1,0 +1,95 @@
+"""Composite demo tasks: solvable by their parts, by no single specialist, and scored as the runner would."""
+
+import random
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from podium_core.domain.plan import Access, Step
+from podium_core.domain.usage import Usage
+from podium_core.orchestration.ports import Completion, Delta, Permitted, StepCall, WorkerEvent
+from podium_core.plan_model.breaks import JOIN, subtask_of
+from podium_demo.answer import SPECIALISTS, answer
+from podium_demo.worker_prompt import read_task
+from podium_train.environments.composites import (
+    COMPOSITE,
+    TEMPLATES,
+    DemoItem,
+    composite,
+    demo_items,
+    one_step_makers,
+)
+from podium_train.environments.demo import DemoEnvironment, demo_task
+from podium_train.environments.demo_pool import demo_workers
+from podium_train.environments.performing import Performer
+from podium_train.outcomes.splits import Split
+from tests.fakes.ids import CountingIds, FakeClock
+
+EVERY = [template for templates in TEMPLATES.values() for template in templates]
+ENVIRONMENT = DemoEnvironment()
+
+
+def ideal(item: DemoItem) -> list[Step]:
+    """Return the plan that gives each part to its specialist."""
+    sides = item.family.count(" & ") + 1
+    steps = []
+    for index, part in enumerate(item.parts):
+        chained = sides == 1 and index > 0
+        sees = (index - 1,) if chained else tuple(range(index)) if index == sides > 1 else ()
+        steps.append(Step(part.specialist, subtask_of(part.text, has_input=bool(sees)), Access(sees)))
+    if item.family.endswith("joined"):
+        steps.append(Step("demo-text", JOIN, Access((0, 1))))
+    return steps
+
+
+@pytest.mark.parametrize("template", EVERY)
+def test_its_parts_solve_it_and_no_specialist_does_alone(template: str) -> None:
+    for seed in range(12):
+        item = composite(template, f"demo/{seed}", random.Random(seed))
+        task = demo_task(item, demo_workers())
+        assert ENVIRONMENT.score_plan(ideal(item), task).reward == 1.0, item.question
+        for worker in task.workers:
+            assert ENVIRONMENT.score_plan([Step(worker.worker_id, "")], task).reward == 0.5
+
+
+def test_no_template_and_no_phrasing_is_in_two_splits() -> None:
+    assert len(EVERY) == len(set(EVERY))
+    assert len(EVERY) >= 12
+    train, held = one_step_makers(Split.TRAIN), one_step_makers(Split.TEST)
+    assert all(not set(train[skill]) & set(held[skill]) for skill in train)
+
+
+def test_items_are_the_same_for_the_same_seed_only() -> None:
+    assert demo_items(Split.DEV, 20, 1) == demo_items(Split.DEV, 20, 1)
+    assert demo_items(Split.DEV, 20, 1) != demo_items(Split.DEV, 20, 2)
+
+
+class Specialists:
+    """The demo provider's specialists, given the very messages that the runner sends."""
+
+    async def complete(self, call: StepCall) -> AsyncGenerator[WorkerEvent, None]:
+        pieces = "".join(piece.text for piece in call.prompt.pieces)
+        messages = [
+            *((m.role, m.text) for m in call.prompt.history),
+            ("user", pieces or call.prompt.question.text),
+        ]
+        text = answer(SPECIALISTS[call.worker_id], read_task(messages), lambda: 0)
+        yield Permitted(0)
+        yield Completion("stop", Usage(1, 1), 0, 1, message=Delta(text))
+
+
+async def test_the_direct_path_equals_the_runner() -> None:
+    rng = random.Random(3)
+    performer = Performer(FakeClock(), CountingIds())
+    for item in demo_items(Split.TRAIN, 30, 5):
+        task = demo_task(item, demo_workers())
+        plans = [[Step(rng.choice(task.workers).worker_id, "")]]
+        if item.kind == COMPOSITE:
+            plans += [
+                ideal(item),
+                [*ideal(item)[:1], Step(rng.choice(task.workers).worker_id, "", Access((0,)))],
+            ]
+        for plan in plans:
+            finished = await performer.perform([plan], task, Specialists())
+            said = finished.answer.text if finished.answer else None
+            assert ENVIRONMENT.score_plan(plan, task).steps[-1].answer == said

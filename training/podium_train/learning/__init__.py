@@ -1,0 +1,1 @@
+"""Learning: the text encoder, the supervised warm start, and reinforcement."""

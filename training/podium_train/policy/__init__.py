@@ -1,0 +1,1 @@
+"""The torch twin of the embedded plan model, and its export."""
