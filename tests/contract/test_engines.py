@@ -8,12 +8,11 @@ import pytest
 import pytest_asyncio
 
 from podium_conductor.engines.embedded.engine import EmbeddedEngine
-from podium_conductor.engines.rules.engine import RulesEngine
 from podium_conductor.engines.vllm.checkpoint import CheckpointDigests
 from podium_conductor.engines.vllm.engine import Loaded, VllmEngine
 from podium_conductor.engines.vllm.options import PlanOptions, ServingOptions
 from podium_conductor.ports import Engine
-from podium_core.domain.plan import Plan, PlanSource
+from podium_core.domain.plan import Plan
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanQuery
 from tests.fakes.plan_models import random_model
@@ -43,7 +42,6 @@ def query(
     scope="module",
     loop_scope="module",
     params=[
-        "rules",
         "embedded",
         "scripted",
         pytest.param(
@@ -58,9 +56,7 @@ async def engine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Engine]:
     made: Engine
-    if request.param == "rules":
-        made = RulesEngine()
-    elif request.param == "embedded":
+    if request.param == "embedded":
         made = EmbeddedEngine(random_model(), "e" * 64)
     elif request.param == "scripted":
         digests = CheckpointDigests("m" * 64, "t" * 64, "c" * 64)
@@ -120,9 +116,6 @@ async def test_the_same_seed_gives_the_same_plan(engine: Engine) -> None:
 async def test_chances_are_of_every_worker_at_each_step_or_absent(engine: Engine) -> None:
     asked = query()
     reply = await engine.plan(asked, 0)
-    if not reply.chances:
-        assert engine.describe().source is PlanSource.RULES
-        return
     assert len(reply.chances) == len(reply.plan.steps)
     for chances in reply.chances:
         assert {chance.worker_id for chance in chances} == {w.worker_id for w in asked.workers}

@@ -35,7 +35,7 @@ def test_three_specialists_answer_through_the_official_client(podium: Cluster) -
     told = completion.model_extra["podium"]
     assert ANSWER in completion.choices[0].message.content
     assert completion.choices[0].finish_reason == "stop"
-    assert told["plan"]["source"] == "rules"
+    assert told["plan"]["source"] == "embedded"
     assert len({step["worker"] for step in told["plan"]["steps"]}) == 3
     assert told["receipt"]["run_id"] == told["run_id"]
     assert told["receipt"]["leaf_indices"]

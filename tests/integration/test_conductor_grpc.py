@@ -19,7 +19,8 @@ from podium.conductor.v1.conductor_service_pb2_grpc import (
     ConductorServiceStub,
     add_ConductorServiceServicer_to_server,
 )
-from podium_conductor.engines.rules.engine import RulesEngine
+from podium_conductor.engines.embedded.engine import load_engine
+from podium_conductor.engines.embedded.weights import shipped_folder
 from podium_conductor.planning import Planning, PlanningLimits
 from podium_conductor.ports import Engine
 from podium_conductor.servicer import PERMISSIONS, ConductorServicer
@@ -81,26 +82,27 @@ async def planned(
 
 
 async def test_a_plan_travels_whole(tls_dir: Path) -> None:
-    async with serving(tls_dir, RulesEngine()) as port, calling(tls_dir, port) as stub:
+    async with serving(tls_dir, load_engine(shipped_folder())) as port, calling(tls_dir, port) as stub:
         reply = await planned(stub)
         described = await stub.Describe(pb.DescribeRequest(), timeout=5)
     assert [(s.worker_id, s.subtask, s.access.steps) for s in reply.plan.steps] == [
         ("alpha", "Multiply 17 by 23.", ()),
         ("beta", "Reverse it.", (0,)),
     ]
-    assert reply.plan.source is PlanSource.RULES
-    assert reply.raw_text.startswith("By rules, not by a model.")
+    assert reply.plan.source is PlanSource.EMBEDDED
+    assert "model_id = [" in reply.raw_text
+    assert len(reply.chances) == 2
     assert (described.engine, described.max_steps, list(described.tiers)) == (
-        "rules",
+        "embedded",
         5,
-        ["podium", "podium-max", "podium-fast"],
+        ["podium", "podium-fast", "podium-max"],
     )
     assert described.model_digest == reply.model_digest != ""
 
 
 @pytest.mark.parametrize("caller", ["router", "audit"])
 async def test_only_gateway_and_cli_may_call(tls_dir: Path, caller: str) -> None:
-    async with serving(tls_dir, RulesEngine()) as port:
+    async with serving(tls_dir, load_engine(shipped_folder())) as port:
         async with calling(tls_dir, port, caller) as stub:
             with pytest.raises(PodiumError) as failed:
                 await planned(stub)
@@ -112,7 +114,7 @@ async def test_only_gateway_and_cli_may_call(tls_dir: Path, caller: str) -> None
 
 
 async def test_requests_that_are_not_well_formed_say_what_to_change(tls_dir: Path) -> None:
-    async with serving(tls_dir, RulesEngine()) as port, calling(tls_dir, port) as stub:
+    async with serving(tls_dir, load_engine(shipped_folder())) as port, calling(tls_dir, port) as stub:
         for broken, param in (
             (pb.PlanRequest(), "messages"),
             (pb.PlanRequest(messages=[pb.Message()]), "cards"),
@@ -159,7 +161,7 @@ async def test_the_command_serves_and_stops(tls_dir: Path) -> None:
     try:
         async with calling(tls_dir, port) as stub:
             described = await stub.Describe(pb.DescribeRequest(), timeout=20, wait_for_ready=True)
-        assert described.engine == "rules"
+        assert described.engine == "embedded"
         process.terminate()
         assert await asyncio.wait_for(process.wait(), 10) == 0
     finally:

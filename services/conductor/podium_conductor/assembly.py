@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from opentelemetry.metrics import Meter
 
-from podium_conductor.engines.rules.engine import RulesEngine
+from podium_conductor.engines.embedded.engine import load_engine
 from podium_conductor.engines.vllm.checkpoint import check_checkpoint, digests_of
 from podium_conductor.engines.vllm.engine import Loaded, VllmEngine
 from podium_conductor.engines.vllm.options import ServingOptions
@@ -43,12 +43,7 @@ async def start_engine(
             open_channel(settings.router_address, "router", settings.tls)
         )
         return WorkerEngine(RouterPlanCalls(router), clock, RandomIds(clock), settings.worker_engine)
-    if settings.engine == "embedded":
-        # Imported only now: its arithmetic needs numpy, which no other engine does.
-        from podium_conductor.engines.embedded.engine import load_engine  # noqa: PLC0415
-
-        return await asyncio.to_thread(load_engine, settings.embedded_folder)
-    return RulesEngine()
+    return await asyncio.to_thread(load_engine, settings.embedded_folder)
 
 
 async def load_checkpoint(options: ServingOptions) -> Loaded:

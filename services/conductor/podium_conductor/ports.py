@@ -1,4 +1,4 @@
-"""What the service needs from an engine, be it rules, a worker, an embedded model or vLLM."""
+"""What the service needs from an engine, be it an embedded model, a worker or vLLM."""
 
 from dataclasses import dataclass
 from typing import Protocol

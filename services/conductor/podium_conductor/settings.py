@@ -26,10 +26,10 @@ class ConductorSettings(ServiceSettings):
 
     listen: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:7051"
     """host:port of the gRPC server."""
-    engine: Literal["rules", "worker", "vllm", "embedded"] = "rules"
-    """What makes the plans. rules: hand-written rules over the cards, a baseline without a model. worker: a
-    worker of the pool, prompted as Conductor through the router, on each run's account. vllm: a language
-    model in this process. embedded: a small trained model for CPUs, whose weights ship with Podium."""
+    engine: Literal["embedded", "worker", "vllm"] = "embedded"
+    """What makes the plans. embedded: a small model of our own training, in this process, on any CPU.
+    worker: a worker of the pool, prompted as Conductor through the router, on each run's account. vllm: a
+    language model in this process."""
     router_address: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:7052"
     """host:port of the router. Only the engine `worker` calls it."""
     planning_worker: str = ""

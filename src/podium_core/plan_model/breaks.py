@@ -55,6 +55,17 @@ _REQUESTS = frozenset(
     write
     """.split()  # noqa: SIM905 - ninety quoted words read worse
 )
+_EMPTY = frozenset(
+    """
+    a all alphabetically an and any are as at backwards base binary by capitals case characters consonants
+    count date day decimal digit digits does do down english first for form from hex hexadecimal in into last
+    letter letters lower many much notation number numeral numerals octal of on order ordinal out phrase roman
+    sentence spaces string text the there title to up upper vowels week weekday with word words year
+    """.split()  # noqa: SIM905
+)
+_UNFINISHED = re.compile(
+    r"(?:multiply|divide) by\b|(?:add|subtract|deduct) \S+(?: (?:days?|weeks?|months?|years?))?$|round to\b"
+)
 _WORD = re.compile(r"[a-z']+", re.IGNORECASE)
 _ASKS = frozenset(
     {"how", "is", "what", "what's", "when", "where", "which", "who", "whose", "why", "on", "was"}
@@ -109,6 +120,23 @@ def starts_request(part: str) -> bool:
 def points_back(part: str) -> bool:
     """Return whether a part names an earlier result."""
     return _POINTS_BACK.search(_masked(part)) is not None
+
+
+def leans_on_earlier(part: str) -> bool:
+    """Return whether a part names an earlier result or brings nothing of its own to work on.
+
+    `reverse the letters` and `multiply by 3` bring nothing; `reverse the word hello` and `add 2 and 3` do.
+    """
+    masked = _masked(part)
+    if _POINTS_BACK.search(masked):
+        return True
+    plain = _CONNECTING.sub("", masked).strip(" ,;:.?!").lower()
+    if "\0" in plain:
+        return False
+    if _UNFINISHED.match(plain):
+        return True
+    brings = any(word not in _EMPTY and word not in _REQUESTS for word in _WORD.findall(plain))
+    return not brings and not any(character.isdigit() for character in plain) and plain.isascii()
 
 
 def _sentence(text: str, ends_with: str) -> str:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from podium_core.plan_model.breaks import KINDS, Break, points_back, starts_request
+from podium_core.plan_model.breaks import KINDS, Break, leans_on_earlier, points_back, starts_request
 from podium_core.plan_model.cards import VIEWS, PoolCards, Reading
 from podium_core.plan_model.words import Floats
 
@@ -142,7 +142,7 @@ def cut_features(breaks: Sequence[Break], at: int, parts: Sequence[Piece]) -> Fl
 def access_features(pieces: Sequence[Piece], step: int, earlier: int, *, is_unused: bool) -> Floats:
     """Return how a step's part relates to an earlier step: [width + ACCESS_EXTRA]."""
     text = f" {pieces[step].text.lower()} "
-    back = points_back(pieces[step].text)
+    back = leans_on_earlier(pieces[step].text)
     plural = any(word in text for word in _PLURAL)
     adjacent = step - earlier == 1
     extra = [

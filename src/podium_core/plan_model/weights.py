@@ -25,17 +25,19 @@ WORKER = "worker"
 
 def packed(model: PlanModel) -> dict[str, bytes]:
     """Return the files of a weights folder: arrays (half precision where that is enough) and skill names."""
+    names = sorted(model.space.rows, key=lambda name: model.space.rows[name])
+    # Two skills may have the same words; then one row is left out, so that names and rows stay in step.
+    centroids = model.space.centroids[[model.space.rows[name] for name in names]]
     arrays: dict[str, np.typing.NDArray[np.generic]] = {
         "encoder.table": model.encoder.table,
         "encoder.factors": model.encoder.factors,
-        "skills.centroids": model.space.centroids.astype(np.float16),
+        "skills.centroids": centroids.astype(np.float16),
     }
     for kind in POINT_KINDS:
         network = model.points[kind]
         arrays |= {f"{kind.value}.{part.name}": getattr(network, part.name) for part in fields(network)}
     workers = model.workers
     arrays |= {f"{WORKER}.{part.name}": getattr(workers, part.name) for part in fields(workers)}
-    names = sorted(model.space.rows, key=lambda name: model.space.rows[name])
     return {ARRAYS_FILE: _zipped(arrays), SKILLS_FILE: json.dumps(names, indent=0).encode()}
 
 

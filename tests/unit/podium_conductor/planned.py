@@ -1,18 +1,19 @@
-"""Makes plans with the rules engine in tests."""
+"""Makes plans with the engine and the weights that ship, in tests."""
 
-from collections.abc import Coroutine
+import asyncio
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from podium_conductor.engines.rules.engine import RulesEngine
+from podium_conductor.engines.embedded.engine import load_engine
+from podium_conductor.engines.embedded.weights import shipped_folder
 from podium_core.config.pool import load_pool
 from podium_core.domain.pool import Worker
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanQuery, PlanReply
 from tests.fakes.pools import question
 
-ENGINE = RulesEngine()
+ENGINE = load_engine(shipped_folder())
 
 
 def demo_workers() -> tuple[Worker, ...]:
@@ -34,20 +35,4 @@ def query(
 
 
 def plan(text: str, workers: tuple[Worker, ...] = WORKERS, *, max_steps: int = 5, seed: int = 7) -> PlanReply:
-    return at_once(ENGINE.plan(query(text, workers, max_steps=max_steps, seed=seed), 0))
-
-
-def at_once(made: Coroutine[None, None, PlanReply]) -> PlanReply:
-    """Return what a coroutine gives that never waits: the rules ask nobody."""
-    try:
-        made.send(None)
-    except StopIteration as done:
-        reply: PlanReply = done.value
-        return reply
-    raise AssertionError("the rules engine waited")
-
-
-def shape(text: str, max_steps: int = 5) -> list[tuple[str, str, tuple[int, ...]]]:
-    """Return (worker, subtask, access) of every step, without `demo-`."""
-    reply = plan(text, max_steps=max_steps)
-    return [(s.worker_id.removeprefix("demo-"), s.subtask, s.access.steps) for s in reply.plan.steps]
+    return asyncio.run(ENGINE.plan(query(text, workers, max_steps=max_steps, seed=seed), 0))

@@ -1,4 +1,4 @@
-"""Whole questions, planned by the rules and answered by the real specialists, all in this process."""
+"""Whole questions, planned by the weights that ship and answered by the real specialists, all in this process."""
 
 import pytest
 

@@ -146,7 +146,7 @@ async def test_the_span_says_what_was_planned_but_never_the_question() -> None:
     (span,) = exporter.get_finished_spans()
     facts = _facts(span.attributes)
     assert span.name == names.SPAN_PLAN
-    assert facts[names.PLAN_SOURCE] == "rules"
+    assert facts[names.PLAN_SOURCE] == "embedded"
     assert facts[names.PLAN_STEP_COUNT] == 2
     assert facts[names.RUN_ID] == "run_1"
     assert facts[names.CONDUCTOR_MODEL_DIGEST] == ENGINE.describe().model_digest

@@ -19,7 +19,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
 
 def test_the_defaults_are_complete(environment: pytest.MonkeyPatch) -> None:
     settings = load_settings(ConductorSettings, [])
-    assert (settings.listen, settings.engine, settings.max_steps) == ("127.0.0.1:7051", "rules", 5)
+    assert (settings.listen, settings.engine, settings.max_steps) == ("127.0.0.1:7051", "embedded", 5)
     assert settings.planning_limits.max_running == 8
 
 

@@ -31,14 +31,16 @@ ENVIRONMENT = DemoEnvironment()
 
 def ideal(item: DemoItem) -> list[Step]:
     """Return the plan that gives each part to its specialist."""
-    sides = item.family.count(" & ") + 1
+    sides, _, end = item.family.partition(" : ")
+    lengths = [len(side.split()) for side in sides.split(" & ")]
+    starts = [sum(lengths[:side]) for side in range(len(lengths))]
+    ends = tuple(start + length - 1 for start, length in zip(starts, lengths, strict=True))
     steps = []
     for index, part in enumerate(item.parts):
-        chained = sides == 1 and index > 0
-        sees = (index - 1,) if chained else tuple(range(index)) if index == sides > 1 else ()
+        sees = ends if index == sum(lengths) else () if index in starts else (index - 1,)
         steps.append(Step(part.specialist, subtask_of(part.text, has_input=bool(sees)), Access(sees)))
-    if item.family.endswith("joined"):
-        steps.append(Step("demo-text", JOIN, Access((0, 1))))
+    if end == "joined":
+        steps.append(Step("demo-text", JOIN, Access(ends)))
     return steps
 
 

@@ -40,6 +40,8 @@ TEMPLATES: dict[Split, tuple[str, ...]] = {
         "month-length & reversed-word : joined",
         "sum & vowel-count : joined",
         "days-between & quotient : joined",
+        "sum to-words & vowel-count : joined",
+        "roman-read plus & weekday : joined",
     ),
     Split.DEV: (
         "difference to-roman",
@@ -47,6 +49,7 @@ TEMPLATES: dict[Split, tuple[str, ...]] = {
         "letter-count plus to-binary",
         "month-length to-words upper",
         "binary-read & quotient : multiplied",
+        "difference to-binary & reversed-word : joined",
     ),
     Split.TEST: (
         "quotient to-words reversed",

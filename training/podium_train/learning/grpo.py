@@ -33,7 +33,8 @@ _REWARD_UNIT = 0.25
 class GrpoOptions:
     """How reinforcement learns. `kl` fades linearly to `kl_floor` over `kl_steps` steps.
 
-    The floor keeps single steps where more steps gain nothing, as no length is charged for.
+    Right plans are charged `step_cost` for each step after the first and `sight_cost` for each earlier result
+    that a step is shown, so that of right plans the leaner one wins. Reported rewards are never charged.
     """
 
     steps: int = 200
@@ -45,6 +46,8 @@ class GrpoOptions:
     kl_floor: float = 0.02
     entropy: float = 0.0
     max_norm: float = 1.0
+    step_cost: float = 0.01
+    sight_cost: float = 0.02
     max_steps: int = MAX_STEPS
     most_unscorable: float = 0.2
     seed: int = 0
@@ -127,16 +130,14 @@ class Grpo:
         owners: list[int] = []
         advantages: list[float] = []
         for group in groups:
-            rewards = [r.reward for r in group if r.reward is not None]
-            if not rewards or min(rewards) == max(rewards):
+            gains = [(rollout, gain) for rollout in group if (gain := self._gain(rollout)) is not None]
+            if not gains or len({gain for _, gain in gains}) == 1:
                 continue
-            mean = sum(rewards) / len(rewards)
-            for rollout in group:
-                if rollout.reward is None:
-                    continue
+            mean = sum(gain for _, gain in gains) / len(gains)
+            for rollout, gain in gains:
                 choices += rollout.choices
                 owners += [len(advantages)] * len(rollout.choices)
-                advantages.append((rollout.reward - mean) / _REWARD_UNIT)
+                advantages.append((gain - mean) / _REWARD_UNIT)
         if not advantages:
             return 0.0
         options = self.options
@@ -158,6 +159,17 @@ class Grpo:
         torch.nn.utils.clip_grad_norm_(self.twin.parameters(), options.max_norm)
         self._optimiser.step()
         return float(divergence.detach())
+
+    def _gain(self, rollout: Rollout) -> float | None:
+        """Return the reward, less a little for every needless step and look of a plan that was right.
+
+        Plans that were wrong pay nothing: else longer ones would die out before they are understood.
+        """
+        if rollout.reward is None or not rollout.outcome.is_right:
+            return rollout.reward
+        options = self.options
+        steps = len(rollout.rows) - 1
+        return rollout.reward - options.step_cost * steps - options.sight_cost * rollout.sights
 
     def _divergence(self, batches: Mapping[Kind, Batch]) -> Tensor:
         """Return the summed KL divergence from the warm start over all choices, in nats."""

@@ -28,6 +28,8 @@ class Rollout:
     shape: Shape
     rows: tuple[int, ...]
     outcome: Outcome
+    sights: int = 0
+    """How many earlier results steps were shown, all steps together."""
 
     @property
     def reward(self) -> float | None:
@@ -43,9 +45,9 @@ def see(model: PlanModel, question: Question, max_steps: int = MAX_STEPS) -> See
 def roll(seen: Seen, question: Question, choose: Chooser, rollout: int) -> Rollout:
     """Decide, write, parse and try one plan."""
     decided = Deciding(seen, choose).decide()
-    return Rollout(
-        tuple(decided.choices), decided.shape, tuple(decided.rows), tried(decided, question, rollout)
-    )
+    sights = sum(len(access.steps) for access in decided.access)
+    outcome = tried(decided, question, rollout)
+    return Rollout(tuple(decided.choices), decided.shape, tuple(decided.rows), outcome, sights)
 
 
 def tried(decided: Decided, question: Question, rollout: int) -> Outcome:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from podium_core.plan_model.breaks import points_back, starts_request
+from podium_core.plan_model.breaks import leans_on_earlier, starts_request
 from podium_core.plan_model.choices import SHAPES, Choice, Kind, Shape
 from podium_core.plan_model.deciding import Seen
 from podium_core.plan_model.features import Duty, access_features
@@ -88,7 +88,7 @@ def _hints(seen: Seen, options: WarmOptions) -> list[Lesson]:
         for features, part in zip(seen.cuts, seen.parts[1:], strict=True)
     ]
     for step in range(1, len(seen.parts)):
-        back = points_back(seen.parts[step].text)
+        back = leans_on_earlier(seen.parts[step].text)
         for earlier in range(step):
             features = access_features(seen.parts, step, earlier, is_unused=earlier == step - 1)
             hints.append(hint(Kind.ACCESS, features, is_likelier=back and earlier == step - 1))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium_core.plan_model.breaks import breaks_of, points_back, starts_request, subtask_of
+from podium_core.plan_model.breaks import breaks_of, leans_on_earlier, points_back, starts_request, subtask_of
 from podium_core.plan_model.deciding import spans
 
 
@@ -49,5 +49,9 @@ def test_a_part_becomes_a_sentence_of_its_own(part: str, has_input: bool, subtas
 def test_references_and_requests_are_told_from_names() -> None:
     assert points_back("multiply the result by 3")
     assert not points_back("reverse 'it'")
+    assert leans_on_earlier("reverse the letters")
+    assert leans_on_earlier("multiply by 3")
+    assert not leans_on_earlier("reverse the word hello")
+    assert not leans_on_earlier("add 2 and 3")
     assert starts_request("and then count the letters")
     assert not starts_request("lantern, pebble and marble")

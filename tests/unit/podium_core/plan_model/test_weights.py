@@ -8,6 +8,8 @@ import pytest
 from podium_core.domain.errors import PodiumError
 from podium_core.plan_model.choices import likeliest
 from podium_core.plan_model.deciding import Deciding, Seen
+from podium_core.plan_model.model import PlanModel
+from podium_core.plan_model.skills import SkillSpace
 from podium_core.plan_model.weights import ARRAYS_FILE, SKILLS_FILE, packed, unpacked
 from podium_core.plan_model.writing import written
 from tests.fakes.plan_models import random_model
@@ -23,6 +25,15 @@ def test_a_packed_model_decides_the_same_plans() -> None:
         again = unpacked(packed(model))
         plans = [written(Deciding(Seen(m, QUESTION, POOL, 5), likeliest).decide()) for m in (model, again)]
         assert plans[0] == plans[1]
+
+
+def test_skills_of_the_same_words_keep_the_others_in_their_places() -> None:
+    space = random_model().space
+    twice = SkillSpace(space.encoder, {"arithmetic": 1, "dates": 2}, space.centroids)
+    model = PlanModel(space.encoder, twice, random_model().points, random_model().workers)
+    again = unpacked(packed(model)).space
+    assert np.allclose(again.vectors(["dates"]), twice.vectors(["dates"]), atol=1e-3)
+    assert np.allclose(again.vectors(["arithmetic"]), twice.vectors(["arithmetic"]), atol=1e-3)
 
 
 def test_the_same_model_packs_to_the_same_bytes() -> None:

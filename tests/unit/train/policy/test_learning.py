@@ -12,15 +12,17 @@ pytest.importorskip("torch", reason="training needs torch: requirements/train.tx
 
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.plan import Step
+from podium_core.plan_model.choices import Shape
 from podium_core.plan_model.encoder import TextEncoder
 from podium_core.plan_model.model import PlanModel
 from podium_core.plan_model.weights import ARRAYS_FILE, SKILLS_FILE, unpacked
 from podium_core.plan_model.words import BUCKETS
-from podium_train.environments.port import Outcome
+from podium_train.environments.port import Outcome, Verdict
 from podium_train.learning import checkpoint
 from podium_train.learning.encoder import skill_space
 from podium_train.learning.grpo import Grpo, GrpoOptions, StepFigures
 from podium_train.learning.progress import Alarms, Progress
+from podium_train.learning.rollouts import Rollout
 from podium_train.learning.sources import DemoSource, Question
 from podium_train.learning.texts import demo_examples
 from podium_train.policy.export import export_model
@@ -59,6 +61,21 @@ def test_a_resumed_run_goes_on_along_the_same_curve(tmp_path: Path) -> None:
     assert state is not None
     second.restore(state["learner"])
     assert [second.advance() for _ in range(3)] == curve[3:]
+
+
+def test_of_right_plans_the_leaner_one_gains_more_and_wrong_ones_pay_nothing() -> None:
+    running = learner()
+
+    def gain(steps: int, sights: int, *, is_right: bool) -> float | None:
+        outcome = Outcome(Verdict.SCORED, 1.0 if is_right else 0.5, is_right)
+        return running._gain(Rollout((), Shape.PARTS, (0,) * steps, outcome, sights))
+
+    alone, lean, wide = (gain(*shape, is_right=True) for shape in ((1, 0), (3, 2), (3, 3)))
+    assert alone is not None
+    assert lean is not None
+    assert wide is not None
+    assert 1.0 == alone > lean > wide > 0.9
+    assert gain(5, 10, is_right=False) == 0.5
 
 
 class Broken(DemoSource):

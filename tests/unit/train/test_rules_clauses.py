@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium_conductor.engines.rules.clauses import MAX_CLAUSES, MAX_QUESTION_CHARS, Refers, clauses_of
-from podium_conductor.engines.rules.skills import worker_for
+from podium_train.baselines.rules.clauses import MAX_CLAUSES, MAX_QUESTION_CHARS, Refers, clauses_of
+from podium_train.baselines.rules.skills import worker_for
 from tests.fakes.pools import worker
 
 

@@ -1,0 +1,26 @@
+"""The weights that ship are whole, small, quick, and answer the questions that Podium shows itself with."""
+
+import asyncio
+import time
+
+from podium_conductor.engines.embedded.engine import load_engine
+from podium_conductor.engines.embedded.weights import read_weights, shipped_folder
+from podium_core.domain.run import Caps
+from podium_core.orchestration.ports import PlanQuery
+from tests.fakes.pools import question, worker
+
+
+def test_they_are_whole_and_small() -> None:
+    folder = shipped_folder()
+    assert read_weights(folder).digest == folder.name
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 40_000_000
+
+
+def test_thirty_two_workers_with_a_hundred_skills_are_planned_for_in_time() -> None:
+    engine = load_engine(shipped_folder())
+    skills = {f"skill number {n}": 10_000 * (n % 97) for n in range(100)}
+    pool = tuple(worker(f"w{n}", skills=skills) for n in range(32))
+    query = PlanQuery("run_1", question("Add 2 and 3, then reverse it."), pool, Caps(), "podium", 7, 60.0)
+    started = time.process_time()
+    asyncio.run(engine.plan(query, 0))
+    assert time.process_time() - started < 1.5
