@@ -41,7 +41,10 @@ from tests.fakes.tls import tls_of
 if TYPE_CHECKING:  # only the type stub knows it
     from podium.conductor.v1.conductor_service_pb2_grpc import ConductorServiceAsyncStub
 
-WORKERS = (worker("alpha", skills={"arithmetic": 900_000}), worker("beta", skills={"text": 900_000}))
+WORKERS = (
+    worker("alpha", skills={"arithmetic": 900_000, "text": 0}),
+    worker("beta", skills={"arithmetic": 0, "text": 900_000}),
+)
 QUERY = PlanQuery(
     "run_1", question("Multiply 17 by 23, then reverse it."), WORKERS, Caps(), "podium", 11, 5.0
 )

@@ -35,7 +35,7 @@ pytestmark = [
 ]
 PLANS = int(os.environ.get("PODIUM_TEST_PLANS", "60"))
 CAPPED = PlanOptions(completion_tokens=256, reasoning_tokens=64, temperature=0.8)
-SKILLS = ("arithmetic", "dates", "translation", "coding", "logic", "writing")
+SKILLS = ("arithmetic", "translation", "coding")
 POOL = tuple(
     worker(f"worker-{n}", skills={skill: 400_000 + 37_000 * ((n * 5 + k * 3) % 15) for k, skill in enumerate(SKILLS)})
     for n in range(12)

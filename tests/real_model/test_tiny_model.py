@@ -157,3 +157,13 @@ async def test_weights_that_do_not_fit_the_config_are_a_typed_error(tmp_path: Pa
     with pytest.raises(PodiumError) as failed:
         await load_checkpoint(ServingOptions(folder, context_tokens=4_096, cpu_cache_gib=1, eager=True))
     assert failed.value.reason == "MODEL_NOT_LOADED"
+
+
+def test_vllm_finds_the_plugin_and_it_still_fits() -> None:
+    from vllm.distributed.device_communicators import shm_broadcast
+    from vllm.platforms import current_platform
+    from vllm.plugins import load_general_plugins
+
+    load_general_plugins()
+    spins_s = 0.0 if current_platform.is_cpu() else 1
+    assert shm_broadcast.SpinCondition.__init__.__defaults__ == (spins_s,)

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
@@ -220,3 +223,16 @@ def test_an_iteration_makes_what_was_rewarded_likelier(model: Path, tmp_path: Pa
         return right / wrong
 
     assert odds(tmp_path / "run" / "checkpoint-1") > 1.1 * odds(model)
+
+
+def test_two_processes_train_one_run_and_stop_together(model: Path, tmp_path: Path) -> None:
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    run = tmp_path / "run"
+    done = subprocess.run(
+        [*launcher, "-m", "tests.train_real.two_processes", str(model), str(run)],
+        capture_output=True, text=True, check=False, timeout=600, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert done.stdout.count("done after 2: 1.00 of the completions hit the token cap") == 2
+    assert [line["iteration"] for line in curve(run)] == [1, 2]
+    check_checkpoint(run / "served")

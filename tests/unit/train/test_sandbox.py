@@ -1,7 +1,9 @@
 """Model-written code that tries to cheat or to break out. Skipped, with the reason, where the layers are missing."""
 
 import asyncio
+import gzip
 import json
+import os
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -113,6 +115,31 @@ async def test_tests_that_patch_what_the_code_uses_run_beside_it(sandbox: Sandbo
         "import unittest.mock, sys\nsys.modules['unittest'].main = None\ndef where(): raise unittest.SkipTest('no')",
     ):
         assert await grader.is_right(fenced(wrong)) is False, wrong
+
+
+@needs_layers
+async def test_human_eval_s_own_solutions_pass_and_empty_ones_fail(sandbox: Sandbox) -> None:
+    folder = os.environ.get("PODIUM_TRAIN_DATA")
+    file = Path(folder or "nowhere", "questions", "HumanEval.jsonl.gz")
+    if not file.is_file():
+        pytest.skip("PODIUM_TRAIN_DATA names no data folder with questions/HumanEval.jsonl.gz")
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        problems = [json.loads(line) for line in lines][::8]
+    for problem in problems:
+        grader = CodeGrader(sandbox, HiddenTests(problem["entry_point"], problem["test"]))
+        assert await grader.is_right(fenced(problem["prompt"] + problem["canonical_solution"])) is True
+        assert await grader.is_right(fenced(problem["prompt"] + "    return None\n")) is False
+
+
+@needs_layers
+async def test_tests_may_call_other_functions_of_the_code(sandbox: Sandbox) -> None:
+    tests = HiddenTests(
+        "undo", "def check(candidate):\n    for n in range(5):\n        assert candidate(redo(n)) == n\n"
+    )
+    code = "def redo(n):\n    return n + 1\ndef undo(n):\n    return n - {}"
+    assert await CodeGrader(sandbox, tests).is_right(fenced(code.format(1))) is True
+    assert await CodeGrader(sandbox, tests).is_right(fenced(code.format(2))) is False
+    assert await CodeGrader(sandbox, tests).is_right(fenced("def undo(n):\n    return n")) is False
 
 
 @needs_layers

@@ -29,9 +29,13 @@ class CurveFile:
                 break
         return lines
 
+    def up_to(self, iteration: int) -> list[dict[str, float]]:
+        """Return the lines up to and with `iteration`."""
+        return [line for line in self.read() if line["iteration"] <= iteration]
+
     def cut_back(self, iteration: int) -> list[dict[str, float]]:
         """Drop what came after `iteration` and return the rest: a resumed run writes it again."""
-        kept = [line for line in self.read() if line["iteration"] <= iteration]
+        kept = self.up_to(iteration)
         if self._path.is_file():
             making = self._path.with_suffix(".making")
             making.write_text("".join(f"{json.dumps(line)}\n" for line in kept), encoding="utf-8")

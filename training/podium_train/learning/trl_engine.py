@@ -30,7 +30,7 @@ from podium_train.learning.environment_reward import EnvironmentReward
 from podium_train.learning.grpo_recipe import Generation, GrpoRecipe
 from podium_train.learning.later_rounds import FirstAttempts, RoundsEnvironment
 from podium_train.learning.prompts import ChatWriter, Draw, draws
-from podium_train.learning.run_folder import claim
+from podium_train.learning.run_folder import claim, last_whole_checkpoint
 from podium_train.learning.trl_watch import RunWatch
 
 SERVED = "served"
@@ -68,7 +68,7 @@ def train(
     """
     tokenizer = load_tokenizer(model)
     drawn = _draws(recipe, tasks, tokenizer, environment, caps or Caps())
-    checkpoint = claim(out, recipe, resume=resume)
+    checkpoint = _start(out, recipe, resume=resume)
     watch = RunWatch(CurveFile(out / "progress.jsonl"), recipe.limits, free_bytes, tell)
     trainer = _trainer(recipe, model, tokenizer, drawn, environment, out, watch)
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
@@ -92,6 +92,13 @@ def export_served(trained: Path, served: Path) -> None:
     AutoTokenizer.from_pretrained(trained, local_files_only=True).save_pretrained(making)
     shutil.rmtree(served, ignore_errors=True)
     making.rename(served)
+
+
+def _start(out: Path, recipe: GrpoRecipe, *, resume: bool) -> Path | None:
+    # Several processes train one run: the first takes the folder, the others only read it.
+    if int(os.environ.get("RANK", "0")):  # noqa: TID251 - set by the launcher of TRL's processes
+        return last_whole_checkpoint(out) if resume else None
+    return claim(out, recipe, resume=resume)
 
 
 def load_tokenizer(model: Path) -> Any:

@@ -59,9 +59,9 @@ class RunWatch(TrainerCallback):  # type: ignore[misc]  # transformers ships no 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Take in again what a resumed run had already seen."""
         del args, control
-        if state.is_world_process_zero:
-            for line in self._curve.cut_back(state.global_step):
-                self._collapse.see(line)
+        cut_back = self._curve.cut_back if state.is_world_process_zero else self._curve.up_to
+        for line in cut_back(state.global_step):
+            self._collapse.see(line)
 
     def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         """Refuse to begin a checkpoint that would not fit: half of one is worth nothing."""
@@ -85,16 +85,21 @@ class RunWatch(TrainerCallback):  # type: ignore[misc]  # transformers ships no 
     def on_log(
         self, args: Any, state: Any, control: Any, logs: Mapping[str, float] | None = None, **_: Any
     ) -> None:
-        """Write the iteration's line and judge it."""
+        """Write the iteration's line and judge it.
+
+        Every process judges: the figures are those of all of them, and one that stopped alone would leave
+        the others waiting for it.
+        """
         del args
-        if logs is None or "reward" not in logs or not state.is_world_process_zero:
+        if logs is None or "reward" not in logs:
             return
         named = {name: logs[key] for key, name in _NAMES.items() if key in logs}
         ours = {key: logs[key] for key in logs if key in _FIGURES or key.startswith("steps/")}
         figures = {name: float(value) for name, value in (named | ours).items()}
-        self._curve.append(state.global_step, figures)
-        shown = (f"{name} {figures[name]:.3g}" for name in _SHOWN if name in figures)
-        self._tell(f"iteration {state.global_step}/{state.max_steps}: {', '.join(shown)}")
+        if state.is_world_process_zero:
+            self._curve.append(state.global_step, figures)
+            shown = (f"{name} {figures[name]:.3g}" for name in _SHOWN if name in figures)
+            self._tell(f"iteration {state.global_step}/{state.max_steps}: {', '.join(shown)}")
         self.alarm = self._collapse.see(figures)
         if self.alarm is not None:
             control.should_save = True

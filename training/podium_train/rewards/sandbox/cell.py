@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import secrets
+import signal
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
@@ -49,6 +50,7 @@ class Cell:
         self._tasks: list[asyncio.Task[None]] = []
         self._process: asyncio.subprocess.Process | None = None
         self._transport: asyncio.ReadTransport | None = None
+        self._pidfd: int | None = None
         self._results = asyncio.StreamReader(limit=_MAX_LINE)
         self._watch: asyncio.Task[None] | None = None
         self._holds_too_much = False
@@ -80,6 +82,8 @@ class Cell:
         finally:
             for descriptor in passed:
                 os.close(descriptor)
+        with contextlib.suppress(ProcessLookupError):
+            self._pidfd = os.pidfd_open(self._process.pid)
         for stream, output in zip((self._process.stdout, self._process.stderr), self._output, strict=True):
             assert stream is not None
             self._tasks.append(asyncio.create_task(self._collect(stream, output)))
@@ -142,8 +146,7 @@ class Cell:
     async def close(self) -> None:
         """Kill whatever is left of the sandbox: with its first process all of its namespace goes."""
         if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+            self._kill()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._process.wait(), _EXIT_WAIT_S)
         tasks = [*self._tasks, *([self._watch] if self._watch is not None else [])]
@@ -154,6 +157,15 @@ class Cell:
             self._transport.close()
         if self._process is not None:
             _release(self._process)
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+            self._pidfd = None
+
+    def _kill(self) -> None:
+        """Kill the first process by its descriptor: its number may be another's by now."""
+        if self._pidfd is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
     def _judged(self, code: int) -> tuple[Verdict, str]:
         if any(output.is_over for output in self._output):
@@ -171,7 +183,7 @@ class Cell:
         while self._process.returncode is None:
             if held_bytes(self._process.pid) > self._limits.memory_bytes:
                 self._holds_too_much = True
-                self._process.kill()
+                self._kill()
                 return
             await asyncio.sleep(LOOK_EVERY_S)
 
@@ -182,15 +194,13 @@ class Cell:
             return b""
 
     async def _collect(self, stream: asyncio.StreamReader, output: _Output) -> None:
+        """Keep the beginning of a stream and kill above the limit; read on to its end, or no end is told."""
         while piece := await stream.read(1 << 16):
             room = self._limits.output_bytes - len(output.kept)
             output.kept += piece[:room]
-            if len(piece) > room:
+            if len(piece) > room and not output.is_over:
                 output.is_over = True
-                assert self._process is not None
-                if self._process.returncode is None:
-                    self._process.kill()
-                return
+                self._kill()
 
 
 def _pipe_holding(data: bytes) -> int:

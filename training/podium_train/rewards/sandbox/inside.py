@@ -6,6 +6,7 @@ Nothing it says of the foreign code is believed but values: they are compared ou
 never come in here. The limits bind because the kernel keeps hard limits, not because this code is respected.
 """
 
+import ast
 import builtins
 import importlib
 import json
@@ -112,11 +113,13 @@ def _module(source: str, name: str) -> types.ModuleType:
 
 def _serve(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
     """Answer calls of one function with what it returns."""
-    found = _named(_module(job["source"], "solution"), job["function"])
+    module = _module(job["source"], "solution")
+    found = _named(module, job["function"])
     channel.say({"ready": True})
     while (call := channel.hear()) is not None:
         try:
-            value = found(*map(decoded, call["args"]))
+            called = _named(module, call["function"]) if call.get("function") else found
+            value = called(*map(decoded, call["args"]))
             channel.say({"id": call["id"], "value": encoded(value)})
         except MemoryError:
             raise
@@ -148,26 +151,55 @@ def _share(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
     channel.say({"done": result.wasSuccessful(), "ran": result.testsRun, "skipped": len(result.skipped)})
 
 
+class Calls:
+    """Functions that are called in the sandbox of the code under test."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._count = 0
+
+    def of(self, function: str) -> Callable[..., Any]:
+        """Return a function of the code by its name; empty: the one under test."""
+
+        def called(*args: Any) -> Any:
+            self._count += 1
+            asked = {"call": self._count, "args": [encoded(arg) for arg in args], "function": function}
+            self._channel.say(asked)
+            reply = self._channel.hear()
+            if reply is None:
+                raise RuntimeError("the code under test is gone")
+            if "error" in reply:
+                kind = getattr(builtins, str(reply["error"]), RuntimeError)
+                raise kind() if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError()
+            return decoded(reply["value"])
+
+        return called
+
+
+def _unknown_names(tree: ast.Module) -> List[str]:  # noqa: UP006
+    """Return the names that tests use and nobody defines: other functions of the code, if anything."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    known = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | set(dir(builtins))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            known.add(node.name)
+        elif isinstance(node, ast.arg):
+            known.add(node.arg)
+        elif isinstance(node, ast.alias):
+            known.add((node.asname or node.name).partition(".")[0])
+    return sorted({node.id for node in names} - known)
+
+
 def _test(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
     """Run test code whose `candidate` is called in another sandbox."""
-    count = 0
-
-    def candidate(*args: Any) -> Any:
-        nonlocal count
-        count += 1
-        channel.say({"call": count, "args": [encoded(arg) for arg in args]})
-        reply = channel.hear()
-        if reply is None:
-            raise RuntimeError("the code under test is gone")
-        if "error" in reply:
-            kind = getattr(builtins, str(reply["error"]), RuntimeError)
-            raise kind() if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError()
-        return decoded(reply["value"])
-
+    tree = ast.parse(job["source"])
+    calls = Calls(channel)
+    candidate = calls.of("")
     module = types.ModuleType("tests")
     sys.modules["tests"] = module
+    module.__dict__.update({name: calls.of(name) for name in _unknown_names(tree)})
     module.__dict__.update({"candidate": candidate, job["function"].rpartition(".")[2]: candidate})
-    exec(compile(job["source"], "<tests>", "exec"), module.__dict__)  # noqa: S102
+    exec(compile(tree, "<tests>", "exec"), module.__dict__)  # noqa: S102
     check = getattr(module, "check", None)
     if callable(check):
         check(candidate)
@@ -178,7 +210,7 @@ def _test(job: Dict[str, Any], channel: Channel) -> None:  # noqa: UP006
     ]
     result = unittest.TestResult()
     unittest.TestSuite(cases).run(result)
-    channel.say({"done": result.wasSuccessful(), "calls": count})
+    channel.say({"done": result.wasSuccessful()})
 
 
 def _program(job: Dict[str, Any], result_fd: int) -> None:  # noqa: UP006

@@ -146,10 +146,7 @@ class Sandbox:
 
     @asynccontextmanager
     async def _cell(self, number: int) -> AsyncGenerator[Cell | None, None]:
-        warm = self._warm.pop(number, None)
-        cell = await warm if warm is not None else None
-        if cell is None:
-            cell = await self._started(number)
+        cell = await self._ready(number) or await self._ready(number)
         try:
             yield cell
         finally:
@@ -157,6 +154,15 @@ class Sandbox:
                 await cell.close()
             if self._settings.keep_warm:
                 self._warm[number] = asyncio.create_task(self._started(number))
+
+    async def _ready(self, number: int) -> Cell | None:
+        """Return the sandbox that waits here, or a new one; None when it did not come up."""
+        starting = self._warm.pop(number, None) or asyncio.create_task(self._started(number))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            self._warm[number] = starting  # for whoever has the slot next
+            raise
 
     async def _started(self, number: int) -> Cell | None:
         cell = Cell(self._tools, self.limits, identity_of(number), self._seccomp)
@@ -193,7 +199,8 @@ async def _relay(code: Cell, tester: Cell) -> Ran:
     while (message := await tester.hear()) is not None:
         if "done" in message:
             return code.ended(Verdict.PASSED if message["done"] is True else Verdict.FAILED, "tests")
-        await code.send(_line({"id": message.get("call"), "args": message.get("args")}))
+        asked = {"id": message.get("call"), "args": message.get("args"), "function": message.get("function")}
+        await code.send(_line(asked))
         reply = await code.hear()
         if reply is None or reply.get("id") != message.get("call"):
             return await _unanswered(code, reply)
