@@ -84,16 +84,19 @@ class Break:
 def breaks_of(question: str) -> tuple[Break, ...]:
     """Return the places where `question` may be cut, in order; none when it is too long to take apart.
 
-    Marks and words that follow each other directly (`, and then`) are one place.
+    Marks and words that follow each other directly (`, and then`, `. Finally,`) are one place, and words that
+    only connect (`First,`) are no part.
     """
     if len(question) > MAX_QUESTION_CHARS:
         return ()
     found: list[Break] = []
     for match in _BREAK.finditer(_masked(question)):
         kind = match.group().lower() if match.group()[0].isalpha() else match.group()[0]
-        if found and not question[found[-1].start : match.start()].strip():
-            found[-1] = Break(found[-1].end, match.end(), found[-1].kind)
-        elif question[: match.start()].strip() and question[match.end() :].strip():
+        before = question[found[-1].start if found else 0 : match.start()]
+        if not _CONNECTING.sub("", before).strip():
+            if found:
+                found[-1] = Break(found[-1].end, match.end(), found[-1].kind)
+        elif question[match.end() :].strip():
             found.append(Break(match.start(), match.end(), kind))
     return tuple(found) if len(found) <= MAX_BREAKS else ()
 

@@ -20,6 +20,10 @@ def test_marks_and_connecting_words_that_follow_each_other_are_one_place() -> No
     ]
 
 
+def test_words_that_only_connect_are_no_part() -> None:
+    assert parts("First, add 2 and 3. Finally, double it.") == ["First, add 2", "3", "double it."]
+
+
 def test_nothing_inside_quotes_is_a_place_and_long_questions_have_none() -> None:
     assert len(parts('Reverse "one, two, then three".')) == 1
     assert breaks_of("word, " * 400) == ()
