@@ -53,6 +53,7 @@ async def test_spans_of_one_run_form_one_tree_without_content(tmp_path: Path) ->
             async with session, session.post(url, json=body) as answer:
                 assert answer.status == 200, await answer.text()
                 run_id = answer.headers["x-podium-run-id"]
+                planned = (await answer.json())["podium"]["plan"]["steps"]
         # Services flush what they hold when they stop.
         spans = [Seen(service, span) for service, span in collector.spans]
 
@@ -64,7 +65,7 @@ async def test_spans_of_one_run_form_one_tree_without_content(tmp_path: Path) ->
     assert names.count("policy") == 1
     assert names.count("plan") == 1
     steps = [span for span in children(of_run, run) if span.span.name.startswith("invoke_agent")]
-    assert len(steps) == 3
+    assert len(steps) == len(planned) > 1
     for step in steps:
         (chat,) = [span for span in children(of_run, step) if span.span.name.startswith("chat")]
         assert chat.service != step.service
