@@ -130,7 +130,7 @@ def build_prompt(
     """
     free = free_reasoning and tier != FAST_TIER
     fixed = _fixed(free=free)
-    listed = _shuffled(preselected(workers, previous_plan), seed)
+    listed = listed_workers(workers, previous_plan, seed)
     ids = tuple(worker.worker_id for worker in listed)
     asked = transcript(question, max_question_chars)
     pool = "\n".join(_card_lines(listed, masking))
@@ -185,12 +185,17 @@ def _block(name: str, text: str, tag: str) -> str:
     return f"--- {name} {tag} begin ---\n{text}\n--- {name} {tag} end ---"
 
 
-def _shuffled(workers: Sequence[Worker], seed: int) -> list[Worker]:
+def listed_workers(workers: Sequence[Worker], previous: Plan | None, seed: int) -> list[Worker]:
+    """Return the workers in the order of the prompt's list, where `Model id k` is the k-th.
+
+    Above MAX_LISTED_WORKERS the strongest by card are listed, and those that the previous plan used.
+    """
     # By hash, so that the order in which workers come cannot leak into the order in which they are listed.
-    return sorted(workers, key=lambda w: sha256(f"{seed} {w.worker_id}".encode()).digest())
+    chosen = _preselected(workers, previous)
+    return sorted(chosen, key=lambda w: sha256(f"{seed} {w.worker_id}".encode()).digest())
 
 
-def preselected(workers: Sequence[Worker], previous: Plan | None) -> Sequence[Worker]:
+def _preselected(workers: Sequence[Worker], previous: Plan | None) -> Sequence[Worker]:
     """Return at most MAX_LISTED_WORKERS: the strongest by card, and those that the previous plan used."""
     if len(workers) <= MAX_LISTED_WORKERS:
         return workers

@@ -2,12 +2,15 @@
 
 import asyncio
 import time
+from dataclasses import replace
 
 from podium_conductor.engines.embedded.engine import load_engine
 from podium_conductor.engines.embedded.weights import read_weights, shipped_folder
+from podium_core.domain.plan_prompt import listed_workers
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanQuery
 from tests.fakes.pools import question, worker
+from tests.unit.podium_conductor.planned import ENGINE, WORKERS, plan, query
 
 
 def test_they_are_whole_and_small() -> None:
@@ -20,7 +23,22 @@ def test_thirty_two_workers_with_a_hundred_skills_are_planned_for_in_time() -> N
     engine = load_engine(shipped_folder())
     skills = {f"skill number {n}": 10_000 * (n % 97) for n in range(100)}
     pool = tuple(worker(f"w{n}", skills=skills) for n in range(32))
-    query = PlanQuery("run_1", question("Add 2 and 3, then reverse it."), pool, Caps(), "podium", 7, 60.0)
+    asked = PlanQuery("run_1", question("Add 2 and 3, then reverse it."), pool, Caps(), "podium", 7, 60.0)
     started = time.process_time()
-    asyncio.run(engine.plan(query, 0))
+    asyncio.run(engine.plan(asked, 0))
     assert time.process_time() - started < 1.5
+
+
+def test_the_text_numbers_workers_as_the_prompt_lists_them() -> None:
+    asked = "Multiply 17 by 23, write the result as a Roman numeral, and reverse the letters."
+    for seed in range(5):
+        reply = plan(asked, seed=seed)
+        listed = [worker.worker_id for worker in listed_workers(WORKERS, None, seed)]
+        numbers = reply.raw_text.splitlines()[1].removeprefix("model_id = [").removesuffix("]").split(", ")
+        assert [listed[int(number)] for number in numbers] == [step.worker_id for step in reply.plan.steps]
+
+
+def test_a_cap_on_calls_is_a_cap_on_steps() -> None:
+    asked = "Multiply 17 by 23, write the result as a Roman numeral, and reverse the letters."
+    capped = replace(query(asked), caps=Caps(max_calls=2))
+    assert len(asyncio.run(ENGINE.plan(capped, 0)).plan.steps) <= 2

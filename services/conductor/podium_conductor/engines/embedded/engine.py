@@ -10,7 +10,7 @@ from podium_conductor.engines.embedded.weights import read_weights
 from podium_conductor.ports import EngineDescription
 from podium_core.domain.plan import Plan, PlanSource
 from podium_core.domain.plan_format import parse_plan, render_plan
-from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER, preselected
+from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER, listed_workers, step_limit
 from podium_core.domain.pool import Worker
 from podium_core.orchestration.ports import PlanQuery, PlanReply, WorkerChance
 from podium_core.plan_model.choices import likeliest
@@ -54,12 +54,16 @@ class EmbeddedEngine:
         if query.round > 0 and query.previous_answer.strip():
             text = f"{_ACCEPTS}\n{render_plan([], [], [])}"
             return self._reply(query, text, [], ())
-        workers = sorted(_left(query), key=lambda worker: worker.worker_id)
-        seen = Seen(self._model, query.question.last.text, workers, query.caps.max_steps)
+        listed = listed_workers(query.workers, query.previous_plan, query.seed)
+        # Decided in an order that says nothing, written with the numbers that the prompt gives them.
+        workers = sorted(_left(query, listed), key=lambda worker: worker.worker_id)
+        seen = Seen(self._model, query.question.last.text, workers, step_limit(query.caps))
         decided = Deciding(seen, likeliest).decide()
         worker_ids = [worker.worker_id for worker in workers]
         chances = _chances(decided, worker_ids, [worker.worker_id for worker in query.workers])
-        return self._reply(query, written(decided), worker_ids, chances)
+        ordinals = [worker.worker_id for worker in listed]
+        decided.rows = [ordinals.index(worker_ids[row]) for row in decided.rows]
+        return self._reply(query, written(decided), ordinals, chances)
 
     def _reply(
         self,
@@ -68,7 +72,7 @@ class EmbeddedEngine:
         worker_ids: Sequence[str],
         chances: tuple[tuple[WorkerChance, ...], ...],
     ) -> PlanReply:
-        steps = parse_plan(text, worker_ids, max_steps=query.caps.max_steps, round_index=query.round)
+        steps = parse_plan(text, worker_ids, max_steps=step_limit(query.caps), round_index=query.round)
         return PlanReply(
             plan=Plan(steps, PlanSource.EMBEDDED, query.round),
             raw_text=text,
@@ -89,9 +93,8 @@ def load_engine(folder: Path) -> EmbeddedEngine:
     return EmbeddedEngine(unpacked(files), weights.digest)
 
 
-def _left(query: PlanQuery) -> Sequence[Worker]:
+def _left(query: PlanQuery, workers: Sequence[Worker]) -> Sequence[Worker]:
     """Return the workers to choose from; in a later round without the one whose answer is missing."""
-    workers = preselected(query.workers, query.previous_plan)
     last = (
         query.previous_plan.steps[-1].worker_id if query.previous_plan and query.previous_plan.steps else ""
     )
