@@ -46,7 +46,8 @@ POOL = tuple(
     worker(f"w{n}", skills={"arithmetic": 500_000 + 40_000 * n, "dates": 900_000 - 50_000 * n})
     for n in range(6)
 )
-TOKENS = 128
+TOKENS = 64
+"""Of one plan: the prompt is what a plan costs on a CPU, and what prefix caching is about."""
 
 
 def query(seed: int) -> PlanQuery:
@@ -153,7 +154,7 @@ async def main(folder: Path, count: int) -> None:
             f"prefix caching {caching}: start to first plan {time.perf_counter() - started:.1f} s", flush=True
         )
         for at_once in (1, 8, 32):
-            jobs = max(count, at_once * 2)
+            jobs = max(count, at_once)
             await timed(f"grammar, caching {caching}", at_once, jobs, planning(engine))
             if caching:
                 await compared(loaded, plain, at_once, jobs)
@@ -187,6 +188,6 @@ def _unparsed(engine: VllmEngine) -> Callable[[int], Awaitable[int]]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conductor_vllm", description=__doc__)
     parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("--count", type=int, default=16, help="jobs per measurement (default: 16)")
+    parser.add_argument("--count", type=int, default=8, help="fewest jobs per measurement (default: 8)")
     arguments = parser.parse_args()
     uvloop.run(main(arguments.checkpoint, arguments.count))
