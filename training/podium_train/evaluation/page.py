@@ -34,8 +34,10 @@ def page(folder: Path) -> str:
     Raises PodiumError naming a file that is no measurement.
     """
     documents = [read(path.read_text(encoding="utf-8"), path.name) for path in sorted(folder.glob("*.json"))]
-    suites = {suite["name"]: suite for document in documents for suite in document["suites"]}
-    judged = {name: suite for name, suite in suites.items() if suite["conductors"]}
+    # A suite may be in several documents; the ones without a Conductor judge none.
+    judged = {
+        suite["name"]: suite for document in documents for suite in document["suites"] if suite["conductors"]
+    }
     bars = ["## Bars\n", bars_table(judged), ""] if judged else []
     return "\n".join([_HEAD, *bars, *(_document(document, folder) for document in documents)])
 
