@@ -165,5 +165,5 @@ def test_vllm_finds_the_plugin_and_it_still_fits() -> None:
     from vllm.plugins import load_general_plugins
 
     load_general_plugins()
-    spins_s = 0.0 if current_platform.is_cpu() else 1
-    assert shm_broadcast.SpinCondition.__init__.__defaults__ == (spins_s,)
+    own = shm_broadcast.sched_yield.__module__
+    assert own.startswith("podium_conductor" if current_platform.is_cpu() else "vllm")

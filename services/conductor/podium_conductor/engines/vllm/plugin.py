@@ -4,14 +4,16 @@ vLLM finds it by the entry point `vllm.general_plugins`. It does nothing on othe
 """
 
 import ctypes
+import time
 
 _ARCH_PRCTL = 158
 _ARCH_REQ_XCOMP_PERM = 0x1023
 _XFEATURE_XTILEDATA = 18
+_NAP_S = 0.0003
 
 
 def register() -> None:
-    """Ask for tile registers, and wait for a worker's answer without spinning."""
+    """Ask for tile registers, and wait for a worker's answer without taking a core."""
     from vllm.platforms import current_platform  # noqa: PLC0415 - vLLM is there when it calls this
 
     if current_platform.is_cpu():
@@ -25,13 +27,17 @@ def _allow_tiles() -> None:
 
 
 def _wait_without_spinning() -> None:
-    """Let the scheduler's process sleep while the worker computes.
+    """Let the scheduler's process nap while the worker computes.
 
-    It spins for a second after each answer, which on a GPU saves microseconds; a CPU's step takes a hundred
-    milliseconds, and the spinning takes a core from the model for all of them.
+    It looks for an answer without pause for a second after the last one, which on a GPU saves microseconds; a
+    CPU's step takes a hundred milliseconds, and the looking takes a core from the model for all of them. It
+    must go on looking, though: its other way to wait, for a notification, can miss one and wait for ever.
     """
     from vllm.distributed.device_communicators import shm_broadcast  # noqa: PLC0415
 
-    made = shm_broadcast.SpinCondition.__init__
-    if "busy_loop_s" in made.__code__.co_varnames and made.__defaults__ == (1,):
-        made.__defaults__ = (0.0,)
+    if hasattr(shm_broadcast, "sched_yield"):
+        shm_broadcast.sched_yield = _nap
+
+
+def _nap() -> None:
+    time.sleep(_NAP_S)
