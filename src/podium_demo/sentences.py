@@ -2,13 +2,8 @@
 
 import re
 
-_OPENING = {
-    '"': '"',
-    "`": "`",
-    "\N{LEFT DOUBLE QUOTATION MARK}": "\N{RIGHT DOUBLE QUOTATION MARK}",
-    "\N{LEFT SINGLE QUOTATION MARK}": "\N{RIGHT SINGLE QUOTATION MARK}",
-    "'": "'",
-}
+from podium_core.domain.quotes import mask_quotes
+
 _STARTERS = frozenset(
     """
     add average calculate capitalise capitalize change compute concatenate convert count decrease divide
@@ -22,21 +17,6 @@ _FILLERS = frozenset(
 )
 _BREAK = re.compile(r"[,;.?!]+(?=\s|$)|(?<=\s)(?:and|then)(?=\s)", re.IGNORECASE)
 _WORD = re.compile(r"[a-z']+", re.IGNORECASE)
-
-
-def mask_quotes(text: str) -> str:
-    """Return `text` with everything inside quotes blanked by NUL characters of the same length."""
-    masked = list(text)
-    position = 0
-    while position < len(text):
-        closing = _OPENING.get(text[position])
-        starts_word = position == 0 or not text[position - 1].isalnum()
-        end = text.find(closing, position + 1) if closing and starts_word else -1
-        if end > position:
-            masked[position : end + 1] = "\0" * (end + 1 - position)
-            position = end
-        position += 1
-    return "".join(masked)
 
 
 def split_commands(text: str) -> list[str]:

@@ -7,6 +7,8 @@ choice. Nothing inside quotes is a place to cut.
 import re
 from dataclasses import dataclass
 
+from podium_core.domain.quotes import mask_quotes
+
 MAX_QUESTION_CHARS = 1_600
 """Longer questions are not taken apart."""
 
@@ -25,13 +27,6 @@ VOTE = "Compare the answers of the earlier steps and give the one that most of t
 KINDS = (",", ";", ":", ".", "?", "!", "\n", "and", "then")
 """What can stand at a break."""
 
-_QUOTES = {
-    '"': '"',
-    "'": "'",
-    "`": "`",
-    "\N{LEFT DOUBLE QUOTATION MARK}": "\N{RIGHT DOUBLE QUOTATION MARK}",
-    "\N{LEFT SINGLE QUOTATION MARK}": "\N{RIGHT SINGLE QUOTATION MARK}",
-}
 _BREAK = re.compile(r"[,;:.?!]+(?=\s)|\n+|(?<=\s)(?:and|then)(?=\s)", re.IGNORECASE)
 _CONNECTING = re.compile(
     r"^(?:[\s,;:]+|"
@@ -90,7 +85,7 @@ def breaks_of(question: str) -> tuple[Break, ...]:
     if len(question) > MAX_QUESTION_CHARS:
         return ()
     found: list[Break] = []
-    for match in _BREAK.finditer(_masked(question)):
+    for match in _BREAK.finditer(mask_quotes(question)):
         kind = match.group().lower() if match.group()[0].isalpha() else match.group()[0]
         before = question[found[-1].start if found else 0 : match.start()]
         if not _CONNECTING.sub("", before).strip():
@@ -122,7 +117,7 @@ def starts_request(part: str) -> bool:
 
 def points_back(part: str) -> bool:
     """Return whether a part names an earlier result."""
-    return _POINTS_BACK.search(_masked(part)) is not None
+    return _POINTS_BACK.search(mask_quotes(part)) is not None
 
 
 def leans_on_earlier(part: str) -> bool:
@@ -130,7 +125,7 @@ def leans_on_earlier(part: str) -> bool:
 
     `reverse the letters` and `multiply by 3` bring nothing; `reverse the word hello` and `add 2 and 3` do.
     """
-    masked = _masked(part)
+    masked = mask_quotes(part)
     if _POINTS_BACK.search(masked):
         return True
     plain = _CONNECTING.sub("", masked).strip(" ,;:.?!").lower()
@@ -147,18 +142,3 @@ def _sentence(text: str, ends_with: str) -> str:
         return text
     asks = "?" in ends_with or text.split(maxsplit=1)[0].lower() in _ASKS
     return f"{text}{'?' if asks else '.'}"
-
-
-def _masked(text: str) -> str:
-    """Return `text` with everything inside quotes blanked by NUL characters, at the same places."""
-    masked = list(text)
-    position = 0
-    while position < len(text):
-        closing = _QUOTES.get(text[position])
-        starts_word = position == 0 or not text[position - 1].isalnum()
-        end = text.find(closing, position + 1) if closing and starts_word else -1
-        if end > position:
-            masked[position : end + 1] = "\0" * (end + 1 - position)
-            position = end
-        position += 1
-    return "".join(masked)

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from podium_core.domain.quotes import mask_quotes
 from podium_train.baselines.rules.words import EMPTY, FILLERS, STARTERS
 
 MAX_QUESTION_CHARS = 8_000
@@ -31,13 +32,6 @@ class Clause:
     is_explicit: bool = True
 
 
-_OPENING = {
-    '"': '"',
-    "'": "'",
-    "`": "`",
-    "\N{LEFT DOUBLE QUOTATION MARK}": "\N{RIGHT DOUBLE QUOTATION MARK}",
-    "\N{LEFT SINGLE QUOTATION MARK}": "\N{RIGHT SINGLE QUOTATION MARK}",
-}
 _BREAK = re.compile(r"(?P<sentence>[.?!]+(?=\s|$)|\n+)|[,;:]+(?=\s)|(?<=\s)(?:and|then)(?=\s)", re.IGNORECASE)
 _WORD = re.compile(r"[a-z']+", re.IGNORECASE)
 _LOOKAHEAD = 120
@@ -71,7 +65,7 @@ def clauses_of(question: str) -> list[Clause]:
 
 
 def _pieces(question: str) -> list[tuple[str, bool]]:
-    masked = _mask_quotes(question)
+    masked = mask_quotes(question)
     start, pieces = 0, []
     command = _command_start(masked, 0)
     for match in _BREAK.finditer(masked):
@@ -105,23 +99,8 @@ def _trimmed(piece: str, mark: str) -> str:
     return piece.strip().strip(",;:").strip() + ("?" if "?" in mark else "")
 
 
-def _mask_quotes(text: str) -> str:
-    """Return `text` with everything inside quotes blanked, so that nothing there is taken for structure."""
-    masked = list(text)
-    position = 0
-    while position < len(text):
-        closing = _OPENING.get(text[position])
-        starts_word = position == 0 or not text[position - 1].isalnum()
-        end = text.find(closing, position + 1) if closing and starts_word else -1
-        if end > position:
-            masked[position : end + 1] = "\0" * (end + 1 - position)
-            position = end
-        position += 1
-    return "".join(masked)
-
-
 def _clause(text: str, *, is_command: bool) -> Clause:
-    plain = _mask_quotes(text).lower().rstrip(" ?!.")
+    plain = mask_quotes(text).lower().rstrip(" ?!.")
     if _ALL.search(plain):
         return Clause(text, Refers.ALL, is_command)
     if _LATEST.search(plain):
