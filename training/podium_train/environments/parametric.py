@@ -4,12 +4,10 @@ Every outcome is simulated and says so (`is_exact` False). Two paths, held equal
 serves, and a direct one. What is assumed stands in `assumptions`.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 
 from podium_core.domain.errors import Code, PodiumError, invalid
-from podium_core.domain.plan import MAX_STEPS, Step
-from podium_core.domain.plan_format import PlanFormatError
-from podium_core.domain.plan_prompt import PlanPrompt
+from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.pool import Worker
 from podium_core.orchestration.ports import Completion, Delta, Permitted, StepCall, WorkerEvent
 from podium_train.environments.assumptions import Assumptions
@@ -17,12 +15,11 @@ from podium_train.environments.parametric_run import RIGHT, AccuracyOf, Parametr
 from podium_train.environments.performing import (
     Performer,
     Rounds,
-    invalid_outcome,
-    parsed,
     scored_outcome,
     unscorable_outcome,
 )
 from podium_train.environments.port import Outcome, Task
+from podium_train.environments.two_paths import TwoPathEnvironment
 
 _PPM = 1_000_000
 _PLAIN_LEVELS = frozenset({"easy", "standard", ""})
@@ -45,7 +42,7 @@ def accuracy_by_card(worker: Worker, task: Task) -> float:
     return worker.card.mean_accuracy_ppm / _PPM if worker.card.skills else _CHANCE
 
 
-class ParametricEnvironment:
+class ParametricEnvironment(TwoPathEnvironment):
     """Scores plans over simulated workers. With a `performer`, `score` goes through the runner."""
 
     def __init__(
@@ -56,24 +53,10 @@ class ParametricEnvironment:
         accuracy_of: AccuracyOf = accuracy_by_card,
         performer: Performer | None = None,
     ) -> None:
+        super().__init__(performer)
         self._seed = seed
         self._assumptions = assumptions
         self._accuracy_of = accuracy_of
-        self._performer = performer
-
-    async def score(self, prompt: PlanPrompt, completion: str, task: Task) -> Outcome:
-        """Return what became of `completion`, written for `prompt`."""
-        try:
-            steps = parsed(prompt, completion)
-        except PlanFormatError as error:
-            return invalid_outcome(error)
-        if self._performer is None:
-            return self.score_plan(steps, task)
-        return await self.score_by_runner((steps,), task)
-
-    def score_plan(self, steps: Sequence[Step], task: Task, rollout: int = 0) -> Outcome:
-        """Return the outcome of one round's plan, directly. Other rollouts draw other samples."""
-        return self.score_rounds((steps,), task, rollout)
 
     def score_rounds(self, rounds: Rounds, task: Task, rollout: int = 0) -> Outcome:
         """Return the outcome of plans in rounds, directly; a later round without steps accepts the answer."""
@@ -86,10 +69,9 @@ class ParametricEnvironment:
 
     async def score_by_runner(self, rounds: Rounds, task: Task, rollout: int = 0) -> Outcome:
         """Return the outcome of plans in rounds, performed by the runner that serves."""
-        if self._performer is None:
-            raise invalid("this parametric environment was built without a performer; give it one")
+        performer = self._runner()
         run = self._run(task, rounds, rollout)
-        finished = await self._performer.perform(rounds, task, _SimulatedWorkers(run, rounds))
+        finished = await performer.perform(rounds, task, _SimulatedWorkers(run, rounds))
         if finished.answer is None:
             return _outcome(run, None, len(finished.rounds))
         final = run.said[finished.answer.round, finished.answer.step_index]

@@ -14,32 +14,29 @@ from contextlib import AbstractContextManager, contextmanager
 
 from podium_core.domain.errors import invalid
 from podium_core.domain.plan import MAX_STEPS, Step
-from podium_core.domain.plan_format import PlanFormatError
-from podium_core.domain.plan_prompt import PlanPrompt
 from podium_core.orchestration.ports import Completion, Delta, Facts, Permitted, StepCall, WorkerEvent
 from podium_train.environments.assumptions import SimulatedEffects
 from podium_train.environments.performing import (
     Performer,
     Rounds,
     first_failure,
-    invalid_outcome,
-    parsed,
     scored_outcome,
     unscorable_outcome,
 )
 from podium_train.environments.port import Outcome, Task
 from podium_train.environments.replay_run import ReplayRun, Said, answering
+from podium_train.environments.two_paths import TwoPathEnvironment
 from podium_train.outcomes.items import RecordedItem, RecordedSet
 
 NOT_RECORDED = "NOT_RECORDED"
 """Why an outcome is unscorable: a worker that the plan uses has no recorded answer to this item."""
 
 
-class ReplayEnvironment:
+class ReplayEnvironment(TwoPathEnvironment):
     """Scores plans for tasks made of recorded items.
 
-    With a `performer`, `score` goes through the runner; without one it takes the direct path. `max_steps`
-    above a plan's limit serves baselines that ask a whole pool, on the direct path only.
+    A task that is not recorded is a PodiumError (DATA_MISSING). `max_steps` above a plan's limit serves baselines
+    that ask a whole pool, on the direct path only.
     """
 
     def __init__(
@@ -50,24 +47,10 @@ class ReplayEnvironment:
         performer: Performer | None = None,
         max_steps: int = MAX_STEPS,
     ) -> None:
+        super().__init__(performer)
         self._recorded = recorded
         self._max_steps = max_steps
         self._effects = effects
-        self._performer = performer
-
-    async def score(self, prompt: PlanPrompt, completion: str, task: Task) -> Outcome:
-        """Return what became of `completion`. Raises PodiumError only for a task that is not recorded."""
-        try:
-            steps = parsed(prompt, completion)
-        except PlanFormatError as error:
-            return invalid_outcome(error)
-        if self._performer is None:
-            return self.score_plan(steps, task)
-        return await self.score_by_runner((steps,), task)
-
-    def score_plan(self, steps: Sequence[Step], task: Task, rollout: int = 0) -> Outcome:
-        """Return the outcome of one round's plan, directly. Other rollouts draw other recorded samples."""
-        return self.score_rounds((steps,), task, rollout)
 
     def score_rounds(self, rounds: Rounds, task: Task, rollout: int = 0) -> Outcome:
         """Return the outcome of plans in rounds, directly; a later round without steps accepts the answer."""
@@ -88,13 +71,12 @@ class ReplayEnvironment:
 
     async def score_by_runner(self, rounds: Rounds, task: Task, rollout: int = 0) -> Outcome:
         """Return the outcome of plans in rounds, performed by the runner that serves."""
-        if self._performer is None:
-            raise invalid("this replay environment was built without a performer; give it one")
+        performer = self._runner()
         run = self._run(task, rounds, rollout)
         if not all(run.is_recorded(steps) for steps in _until_accepted(rounds)):
             return unscorable_outcome(NOT_RECORDED)
         workers = _RecordedWorkers(run, rounds)
-        finished = await self._performer.perform(rounds, task, workers, workers)
+        finished = await performer.perform(rounds, task, workers, workers)
         failure = first_failure(finished)
         if failure or finished.answer is None:
             return unscorable_outcome(failure)
