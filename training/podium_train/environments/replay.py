@@ -35,8 +35,8 @@ NOT_RECORDED = "NOT_RECORDED"
 class ReplayEnvironment(TwoPathEnvironment):
     """Scores plans for tasks made of recorded items.
 
-    A task that is not recorded is a PodiumError (DATA_MISSING). `max_steps` above a plan's limit serves baselines
-    that ask a whole pool, on the direct path only.
+    A task that is not recorded is a PodiumError (DATA_MISSING). `max_steps` above a plan's limit serves
+    baselines that ask a whole pool, on the direct path only.
     """
 
     def __init__(
