@@ -1,13 +1,15 @@
 """Finds where a question may be taken apart, and writes its parts as subtasks.
 
 Only the places are found by rule (marks and the words `and` and `then`); whether to cut at one is the model's
-choice. Nothing inside quotes is a place to cut.
+choice. Nothing inside quotes is a place to cut, nor is anything between the items of a list.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podium_core.domain.quotes import mask_quotes
+from podium_core.plan_model.lists import goes_on_with_list
 
 MAX_QUESTION_CHARS = 1_600
 """Longer questions are not taken apart."""
@@ -41,14 +43,14 @@ _POINTS_BACK = re.compile(
 _USING = "Using the earlier result: "
 _REQUESTS = frozenset(
     """
-    add answer arrange ask calculate change check choose combine compare compute concatenate convert count
-    create decode decrease define delete derive describe determine divide double draft encode estimate
-    evaluate explain express extract factor find give halve how identify implement increase is join list
-    lowercase make multiply name negate order outline print prove put raise rank remove repeat replace return
-    reverse rewrite round say show simplify solve sort spell square state subtract sum summarise summarize
-    take tell total transform translate triple turn uppercase verify what when where which who whose why work
-    write
-    """.split()  # noqa: SIM905 - ninety quoted words read worse
+    add alphabetise alphabetize answer arrange ask calculate capitalise capitalize change check choose combine
+    compare compute concatenate convert count create decode decrease define delete derive describe determine
+    divide double draft drop encode estimate evaluate explain express extract factor find give halve how
+    identify implement increase is join keep list lowercase make multiply name negate order outline print
+    prove put raise rank remove render repeat replace return reverse rewrite round say shorten show simplify
+    solve sort spell square state strip subtract sum summarise summarize swap take tell total transform
+    translate trim triple truncate turn uppercase verify what when where which who whose why work write
+    """.split()  # noqa: SIM905 - a hundred quoted words read worse
 )
 _EMPTY = frozenset(
     """
@@ -79,13 +81,14 @@ class Break:
 def breaks_of(question: str) -> tuple[Break, ...]:
     """Return the places where `question` may be cut, in order; none when it is too long to take apart.
 
-    Marks and words that follow each other directly (`, and then`, `. Finally,`) are one place, and words that
-    only connect (`First,`) are no part.
+    Marks and words that follow each other directly (`, and then`, `. Finally,`) are one place, words that
+    only connect (`First,`) are no part, and a list (`pear, apple and fig`) stays whole.
     """
     if len(question) > MAX_QUESTION_CHARS:
         return ()
+    masked = mask_quotes(question)
     found: list[Break] = []
-    for match in _BREAK.finditer(mask_quotes(question)):
+    for match in _BREAK.finditer(masked):
         kind = match.group().lower() if match.group()[0].isalpha() else match.group()[0]
         before = question[found[-1].start if found else 0 : match.start()]
         if not _CONNECTING.sub("", before).strip():
@@ -93,7 +96,23 @@ def breaks_of(question: str) -> tuple[Break, ...]:
                 found[-1] = Break(found[-1].end, match.end(), found[-1].kind)
         elif question[match.end() :].strip():
             found.append(Break(match.start(), match.end(), kind))
+    found = _outside_lists(masked, found)
     return tuple(found) if len(found) <= MAX_BREAKS else ()
+
+
+def _outside_lists(masked: str, found: Sequence[Break]) -> list[Break]:
+    """Return the breaks that do not stand before a further item of a list."""
+    kept: list[Break] = []
+    is_listing = False
+    ends = [later.end for later in found[1:]]
+    for place, end in zip(found, [*ends, len(masked)][: len(found)], strict=True):
+        item = masked[place.start : end]
+        is_listing = not starts_request(item) and goes_on_with_list(
+            masked[place.end : place.start], item, is_listing=is_listing
+        )
+        if not is_listing:
+            kept.append(place)
+    return kept
 
 
 def subtask_of(part: str, *, ends_with: str = "", has_input: bool = False) -> str:

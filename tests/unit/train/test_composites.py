@@ -56,7 +56,7 @@ def test_its_parts_solve_it_and_no_specialist_does_alone(template: str) -> None:
 
 def test_no_template_and_no_phrasing_is_in_two_splits() -> None:
     assert len(EVERY) == len(set(EVERY))
-    assert len(EVERY) >= 12
+    assert len(TEMPLATES[Split.TEST]) >= 30
     train, held = one_step_makers(Split.TRAIN), one_step_makers(Split.TEST)
     assert all(not set(train[skill]) & set(held[skill]) for skill in train)
 

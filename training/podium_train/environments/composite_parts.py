@@ -57,6 +57,26 @@ def _difference(random: Random) -> Part:
     return Part(asked, "demo-arithmetic", str(a - b))
 
 
+def _total(random: Random) -> Part:
+    values = [random.randint(3, 400) for _ in range(3)]
+    first, second, third = values
+    asked = _one_of(
+        random, f"add {first}, {second} and {third}", f"what is the sum of {first}, {second} and {third}"
+    )
+    return Part(asked, "demo-arithmetic", str(sum(values)))
+
+
+def _product_of_three(random: Random) -> Part:
+    a, b, c = (random.randint(2, 12) for _ in range(3))
+    return Part(f"multiply {a}, {b} and {c}", "demo-arithmetic", str(a * b * c))
+
+
+def _average(random: Random) -> Part:
+    middle, away = random.randint(60, 700), random.randint(2, 50)
+    asked = f"what is the average of {middle - away} and {middle + away}"
+    return Part(asked, "demo-arithmetic", str(middle))
+
+
 def _quotient(random: Random) -> Part:
     a, b = random.randint(11, 400), random.randint(2, 30)
     return Part(f"divide {a * b} by {b}", "demo-arithmetic", str(a))
@@ -80,6 +100,19 @@ def _doubled(_: Random, value: str) -> Part:
     return Part("double it", "demo-arithmetic", str(2 * int(value)))
 
 
+def _tripled(_: Random, value: str) -> Part:
+    return Part("triple it", "demo-arithmetic", str(3 * int(value)))
+
+
+def _squared(_: Random, value: str) -> Part:
+    return Part("square the result", "demo-arithmetic", str(int(value) ** 2))
+
+
+def _less(random: Random, value: str) -> Part:
+    less = random.randint(1, 3)
+    return Part(f"subtract {less} from it", "demo-arithmetic", str(int(value) - less))
+
+
 # --- text ------------------------------------------------------------------------------------------------
 
 
@@ -100,6 +133,35 @@ def _vowel_count(random: Random) -> Part:
     return Part(f"count the vowels in '{word}'", "demo-text", str(sum(word.count(v) for v in "aeiou")))
 
 
+def _sorted_words(random: Random) -> Part:
+    words = random.sample(_WORDS, 3)
+    first, second, third = words
+    asked = _one_of(
+        random,
+        f"sort the words {first}, {second} and {third} alphabetically",
+        f"arrange the words {first}, {second} and {third} in alphabetical order",
+    )
+    return Part(asked, "demo-text", ", ".join(sorted(words)))
+
+
+def _hyphenated(random: Random) -> Part:
+    words = random.sample(_WORDS, 3)
+    first, second, third = words
+    return Part(f"join the words {first}, {second} and {third} with a hyphen", "demo-text", "-".join(words))
+
+
+def _letter_seen(random: Random) -> Part:
+    word = random.choice(_WORDS)
+    letter = random.choice(word)
+    asked = f"how many times does the letter '{letter}' appear in {word}"
+    return Part(asked, "demo-text", str(word.count(letter)))
+
+
+def _first_letters(random: Random) -> Part:
+    word = random.choice(_WORDS)
+    return Part(f"what are the first three letters of {word}", "demo-text", word[:3])
+
+
 def _reversed(random: Random, value: str) -> Part:
     asked = _one_of(random, "reverse the result", "reverse its letters", "reverse it", "reverse the letters")
     return Part(asked, "demo-text", value[::-1])
@@ -113,6 +175,15 @@ def _upper(random: Random, value: str) -> Part:
 def _counted(random: Random, value: str) -> Part:
     asked = _one_of(random, "count the letters in it", "count the letters")
     return Part(asked, "demo-text", str(sum(c.isalpha() for c in value)))
+
+
+def _vowels_counted(_: Random, value: str) -> Part:
+    return Part("how many vowels are in it", "demo-text", str(sum(value.lower().count(v) for v in "aeiou")))
+
+
+def _vowels_dropped(_: Random, value: str) -> Part:
+    kept = "".join(letter for letter in value if letter not in "aeiou")
+    return Part("remove all the vowels from it", "demo-text", kept)
 
 
 # --- dates and units -------------------------------------------------------------------------------------
@@ -184,6 +255,11 @@ def _binary_read(random: Random) -> Part:
     return Part(f"convert the binary number {value:b} to decimal", "demo-numerals", str(value))
 
 
+def _octal_read(random: Random) -> Part:
+    value = random.randint(9, 500)
+    return Part(f"convert the octal number {value:o} to decimal", "demo-numerals", str(value))
+
+
 def _to_roman(random: Random, value: str) -> Part:
     asked = _one_of(
         random,
@@ -197,6 +273,10 @@ def _to_roman(random: Random, value: str) -> Part:
 def _to_binary(random: Random, value: str) -> Part:
     asked = _one_of(random, "convert it to binary", "write the result in binary", "convert to binary")
     return Part(asked, "demo-numerals", f"{int(value):b}")
+
+
+def _to_octal(_: Random, value: str) -> Part:
+    return Part("express it in octal", "demo-numerals", f"{int(value):o}")
 
 
 def _to_hexadecimal(_: Random, value: str) -> Part:
@@ -232,9 +312,16 @@ FIRST: Mapping[str, _First] = {
     "sum": _sum,
     "difference": _difference,
     "quotient": _quotient,
+    "total": _total,
+    "product-of-three": _product_of_three,
+    "average": _average,
     "reversed-word": _reversed_word,
     "letter-count": _letter_count,
     "vowel-count": _vowel_count,
+    "sorted-words": _sorted_words,
+    "hyphenated": _hyphenated,
+    "letter-seen": _letter_seen,
+    "first-letters": _first_letters,
     "days-between": _days_between,
     "month-length": _month_length,
     "weekday": _weekday,
@@ -242,6 +329,7 @@ FIRST: Mapping[str, _First] = {
     "weekday-after": _weekday_after,
     "roman-read": _roman_read,
     "binary-read": _binary_read,
+    "octal-read": _octal_read,
 }
 """Parts that bring what they work on."""
 
@@ -249,11 +337,17 @@ NEXT: Mapping[str, _Next] = {
     "times": _times,
     "plus": _plus,
     "doubled": _doubled,
+    "tripled": _tripled,
+    "squared": _squared,
+    "less": _less,
     "reversed": _reversed,
     "upper": _upper,
     "counted": _counted,
+    "vowels-counted": _vowels_counted,
+    "vowels-dropped": _vowels_dropped,
     "to-roman": _to_roman,
     "to-binary": _to_binary,
+    "to-octal": _to_octal,
     "to-hexadecimal": _to_hexadecimal,
     "to-words": _to_words,
 }

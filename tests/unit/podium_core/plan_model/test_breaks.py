@@ -21,13 +21,41 @@ def test_marks_and_connecting_words_that_follow_each_other_are_one_place() -> No
 
 
 def test_words_that_only_connect_are_no_part() -> None:
-    assert parts("First, add 2 and 3. Finally, double it.") == ["First, add 2", "3", "double it."]
+    assert parts("First, add 2 and 3. Finally, double it.") == ["First, add 2 and 3", "double it."]
+
+
+@pytest.mark.parametrize(
+    ("question", "taken_apart"),
+    [
+        ("Sort the words pear, apple and fig alphabetically.", 1),
+        ("Sort the words pear, apple, and fig alphabetically, then count the letters.", 2),
+        ("Join the words violin, meadow, jigsaw with a hyphen. Finally, reverse it.", 2),
+        ("Join 'a, b', \"c\" and 'd' with a dash; reverse it", 2),
+        ("Add 12, 40 and 7, and write the result as a Roman numeral.", 2),
+        ("How many days lie between 1956-03-01 and 1957-02-03?", 1),
+        ("Translate apple juice, orange peel and fig to French and count the letters", 2),
+    ],
+)
+def test_a_list_stays_whole(question: str, taken_apart: int) -> None:
+    assert len(parts(question)) == taken_apart
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Reverse lantern, multiply 3 by 4 and count the vowels in 'x'",
+        "Multiply 3 by 4, result in Roman numerals, and reverse it",
+        "Multiply 6 by 7, then double and spell out",
+    ],
+)
+def test_requests_after_a_comma_are_no_list(question: str) -> None:
+    assert len(parts(question)) == 3
 
 
 def test_nothing_inside_quotes_is_a_place_and_long_questions_have_none() -> None:
     assert len(parts('Reverse "one, two, then three".')) == 1
     assert breaks_of("word, " * 400) == ()
-    assert breaks_of("a, " * 30) == ()
+    assert breaks_of("Add it, " * 30) == ()
 
 
 @given(st.text(max_size=400))
