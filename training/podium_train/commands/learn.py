@@ -26,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=MAX_STEPS,
         help=f"most steps of a plan in reinforcement ({MAX_STEPS})",
     )
+    shared = parser.add_mutually_exclusive_group()
+    shared.add_argument("--encoder-of", type=Path, metavar="RUN", help="take the text encoder of another run")
+    shared.add_argument(
+        "--supervised-of", type=Path, metavar="RUN", help="take encoder and warm start of another run"
+    )
     parser.add_argument("--steps", type=int, help="steps of reinforcement, instead of the size's own")
 
 
@@ -46,7 +51,14 @@ def run(arguments: argparse.Namespace) -> int:
         steps=arguments.steps or options.grpo.steps,
         max_steps=arguments.max_steps,
     )
-    learned = learn(arguments.data, arguments.out, replace(options, seed=arguments.seed, grpo=grpo))
+    options = replace(
+        options,
+        seed=arguments.seed,
+        grpo=grpo,
+        encoder_of=arguments.encoder_of,
+        supervised_of=arguments.supervised_of,
+    )
+    learned = learn(arguments.data, arguments.out, options)
     for stage, found in learned.stages.items():
         shown = ", ".join(f"{kind} {value:.3f}" for kind, value in found.items())
         sys.stdout.write(f"{stage}: greedy dev accuracy {shown}\n")

@@ -4,6 +4,7 @@ import json
 import logging
 import pickle
 import random
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from podium_core.domain.errors import PodiumError
+from podium_core.domain.errors import PodiumError, invalid
 from podium_core.plan_model.encoder import TextEncoder
 from podium_core.plan_model.model import PlanModel
 from podium_core.plan_model.skills import SkillSpace, skill_words
@@ -38,6 +39,7 @@ from podium_train.policy.export import export_model
 from podium_train.policy.twin import Twin
 
 _log = logging.getLogger(__name__)
+_SPACE_FILE, _WARM_FILE = "space.pkl", "warm.pkl"
 _DEV_TOLERANCE = 0.02
 """Summed dev accuracies that differ by less count as equal."""
 
@@ -47,7 +49,8 @@ class LearnOptions:
     """How large a run is. The encoder's teacher reads `taught_per_skill` examples of each skill; 0: none.
 
     `dev_every` steps the greedy plans for dev tasks are measured; after `patience` measurements without a
-    gain the run stops.
+    gain the run stops. `encoder_of` and `supervised_of` are folders of other runs, from which the encoder, or
+    encoder and warm start, are taken over instead of learnt: such runs differ in what follows only.
     """
 
     seed: int = 0
@@ -61,6 +64,8 @@ class LearnOptions:
     patience: int = 6
     dev_per_template: int = 12
     dev_replay: int = 300
+    encoder_of: Path | None = None
+    supervised_of: Path | None = None
 
 
 FULL = LearnOptions()
@@ -100,16 +105,18 @@ def learn(data: Path | None, out: Path, options: LearnOptions) -> Learned:
 
     Without `data` it learns from the demo tasks and the graders' items alone. Run again with the same
     folder, it goes on where it was stopped. Raises PodiumError: DATA_MISSING, DATA_MALFORMED,
-    TRAINING_COLLAPSED, TRAIN_NOT_SAVED.
+    INVALID_REQUEST for a run to take over that has not come so far, TRAINING_COLLAPSED, TRAIN_NOT_SAVED.
     """
     torch.set_num_threads(1)
     out.mkdir(parents=True, exist_ok=True)
+    _take_over(out, options)
     recorded = RecordedSet(()) if data is None else read_folder(data)
     if data is None:
         _log.info("no data folder: recorded outcomes are left out, demo tasks remain")
     space = _encoder_stage(recorded, data, out, options)
     twin = Twin(space.encoder.width, options.seed)
     model = untrained(space, twin)
+    export_model(model, out / "untrained", {"seed": options.seed, "stage": "encoder only"})
     sources = sources_of(recorded, options)
     dev = dev_questions(recorded, options)
     stages = {"format": accuracies(dev_measured(model, dev))}
@@ -169,8 +176,20 @@ def _advanced(learner: Grpo, out: Path, best: tuple[float, Mapping[str, Floats],
         raise
 
 
+def _take_over(out: Path, options: LearnOptions) -> None:
+    """Copy what other runs have learnt already, unless this run has it."""
+    wanted = [(options.encoder_of, _SPACE_FILE), (options.supervised_of, _SPACE_FILE)]
+    for folder, name in [*wanted, (options.supervised_of, _WARM_FILE)]:
+        if folder is None or (out / name).is_file():
+            continue
+        if not (folder / name).is_file():
+            stage = "text encoder" if name == _SPACE_FILE else "warm start"
+            raise invalid(f"the run {folder.name} holds no {stage} to take over; let it come so far first")
+        shutil.copyfile(folder / name, out / name)
+
+
 def _encoder_stage(recorded: RecordedSet, data: Path | None, out: Path, options: LearnOptions) -> SkillSpace:
-    path = out / "space.pkl"
+    path = out / _SPACE_FILE
     if path.is_file():
         _log.info("the encoder is there already")
         stored = pickle.loads(path.read_bytes())  # noqa: S301 - our own file, in our own folder
@@ -218,7 +237,7 @@ def _warm_stage(
     out: Path,
     options: LearnOptions,
 ) -> None:
-    path = out / "warm.pkl"
+    path = out / _WARM_FILE
     if path.is_file():
         _log.info("the warm start is there already")
         twin.load(pickle.loads(path.read_bytes()))  # noqa: S301 - our own file, in our own folder

@@ -78,8 +78,9 @@ def recorded_examples(recorded: RecordedSet) -> Iterator[Example]:
 def generated_examples(data: Path | None, per_family: int) -> Iterator[Example]:
     """Yield new questions of the recorded families that are not held out, with the recorded difficulties.
 
-    Families whose generator fails or takes longer than some seconds give fewer; none at all come without the
-    package reasoning-gym or without the recorded configurations.
+    Families whose generator fails or takes longer than some seconds of CPU give none, so that a busy machine
+    makes the same questions as an idle one. None at all come without the package reasoning-gym or without the
+    recorded configurations.
     """
     if data is None or per_family < 1:
         return
@@ -101,10 +102,11 @@ def generated_examples(data: Path | None, per_family: int) -> Iterator[Example]:
         try:
             with _alarm(_MAX_FAMILY_S):
                 made = reasoning_gym.create_dataset(family, size=per_family, seed=seed, **options)
-                for index in range(per_family):
-                    yield Example(str(made[index]["question"]), skill)
+                questions = [str(made[index]["question"]) for index in range(per_family)]
         except (TimeoutError, ValueError, RuntimeError, KeyError, IndexError):
-            _log.info("the generator of one family stopped early", extra={"family": family})
+            _log.info("no questions of %s: its generator failed or took too long", family)
+            continue
+        yield from (Example(question, skill) for question in questions)
 
 
 def grading_examples() -> Iterator[Example]:
@@ -135,16 +137,16 @@ def demo_examples() -> Iterator[Example]:
 
 @contextmanager
 def _alarm(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in the main thread when the block takes longer."""
+    """Raise TimeoutError in the main thread when the block takes longer in user CPU time."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         del number, frame
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
