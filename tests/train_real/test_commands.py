@@ -1,5 +1,6 @@
 """The verbs `rows` and `grpo`, and the launcher's file."""
 
+import json
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -70,3 +71,30 @@ def test_the_launcher_knows_every_line_of_its_file() -> None:
     config = load_config_from_file(str(RECIPES / "accelerate" / "two-gpus.yaml"))
     assert config.num_processes == 2
     assert config.deepspeed_config["zero3_save_16bit_model"] is True
+
+
+def test_a_prompted_model_stands_beside_the_baselines(model: str, tmp_path: Path) -> None:
+    asked = [
+        "evaluate",
+        "--demo",
+        "12",
+        "--to",
+        str(tmp_path),
+        "--suites",
+        "demo-composite",
+        "--resamples",
+        "100",
+    ]
+    assert main([*asked, "--prompted", f"tiny={model}", "--most-items", "2"]) == 0
+    (suite,) = json.loads((tmp_path / "demo.json").read_text())["suites"]
+    row = next(system for system in suite["systems"] if system["name"] == "tiny")
+    assert suite["item_count"] == 2
+    assert suite["conductors"] == []
+    assert row["marks"] == ["prompted, not trained"]
+    assert row["conductor_tokens"] > 0
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = ["evaluate", "--demo", "12", "--to", str(tmp_path), "--prompted", f"none={tmp_path}"]
+    assert main(told) == 1
+    assert "holds no model that transformers can read" in capsys.readouterr().err

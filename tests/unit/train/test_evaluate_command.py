@@ -9,12 +9,14 @@ import pytest
 
 pytest.importorskip("numpy", reason="intervals are computed with numpy")
 
+from podium_core.plan_model.weights import packed
 from podium_train.__main__ import main
 from podium_train.evaluation.bars import findings
 from podium_train.evaluation.conclusions import concluded
 from podium_train.evaluation.page import page
 from podium_train.evaluation.report import Provenance, document, written
 from podium_train.evaluation.systems import ABLATION
+from tests.fakes.plan_models import random_model
 from tests.unit.train.measured import line, suite, system
 from tests.unit.train.recorded import write_json, write_lines
 
@@ -98,6 +100,17 @@ def test_demo_tasks_need_no_data_and_no_specialist_does_composites_alone(tmp_pat
     assert content["command"] == "podium-train evaluate --demo 60 --to out --resamples 200"
 
 
+def test_a_conductor_on_demo_tasks_gets_a_gate_table_of_its_own(tmp_path: Path) -> None:
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    for name, content in packed(random_model(3)).items():
+        (weights / name).write_bytes(content)
+    told = ["evaluate", "--demo", "40", "--to", str(tmp_path / "out"), "--resamples", "100"]
+    assert main([*told, "--conductor", f"made up={weights}"]) == 0
+    assert "tier: podium" in (tmp_path / "out" / "gate-demo.yaml").read_text()
+    assert not (tmp_path / "out" / "gate.yaml").exists()
+
+
 def test_plots_are_drawn_where_matplotlib_is(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="plots need matplotlib (requirements/train.txt)")
     assert evaluate(tmp_path, "--systems", "best-single,oracle", "--suites", "rg-clean,rg-size") == 0
@@ -176,4 +189,7 @@ def test_bars_are_judged_by_the_last_conductor_and_its_intervals(tmp_path: Path,
     text = page(tmp_path)
     assert ("**does not hold**" in text) is not wins
     assert "| RL less supervised |" in text
+    stages = text.partition("## Stages of training")[2].partition("\n## ")[0]
+    assert "| RL | 100.0 |" in stages
+    assert "| supervised: " in stages
     assert "| RL, shuffled cards (ablation) |" in text

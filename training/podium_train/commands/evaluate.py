@@ -1,6 +1,7 @@
 """Measure systems: every baseline, and any number of Conductors, on the same recorded items or demo tasks.
 
-Writes NAME.json and NAME-*.png into the folder of --to, and gate.yaml there when a Conductor was measured.
+Writes NAME.json and NAME-*.png into the folder of --to, and gate.yaml there when a Conductor was measured
+(gate-demo.yaml for the demo specialists).
 `podium-train results` makes the page of such a folder.
 """
 
@@ -8,6 +9,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,11 +26,13 @@ from podium_train.evaluation.conductors import conductor_systems, named_path
 from podium_train.evaluation.demo_suites import best_specialist, demo_suites, demo_systems
 from podium_train.evaluation.digests import folder_digest
 from podium_train.evaluation.gating import with_rival, write_gate
+from podium_train.evaluation.local_model import local_model
 from podium_train.evaluation.measuring import Entrant, measured
+from podium_train.evaluation.prompted import PromptedWriter
 from podium_train.evaluation.report import Provenance, SuiteReport, document, written
 from podium_train.evaluation.saving import not_saved, save
-from podium_train.evaluation.suites import Suite, SuiteMaker
-from podium_train.evaluation.systems import ABLATION, RIVAL, System, Trial
+from podium_train.evaluation.suites import Suite, SuiteMaker, evenly
+from podium_train.evaluation.systems import ABLATION, PROMPTED, RIVAL, Conducted, System, Trial
 from podium_train.evaluation.trials import DirectTrial, ReplayTrial
 from podium_train.outcomes.cards import Grain, measure_cards
 from podium_train.outcomes.folder import read_folder
@@ -53,6 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=PATH",
         help="a Conductor's weights; the same NAME again is another training seed of it",
     )
+    parser.add_argument(
+        "--prompted",
+        type=named_path,
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="an instruction model that plans by prompt alone, in a folder that transformers reads",
+    )
+    parser.add_argument("--most-items", type=int, help="at most so many items a suite, drawn evenly")
     parser.add_argument("--ablations", default="", help="names of --conductor to take things away from")
     parser.add_argument("--rounds", type=int, default=1, help="also measure Conductors with so many rounds")
     parser.add_argument("--suites", default="", help="only suites whose names begin so (comma-separated)")
@@ -79,7 +92,7 @@ def _replay(arguments: argparse.Namespace) -> None:
     rack = measure_cards(recorded, Grain(arguments.grain))
     suites = _chosen(
         SuiteMaker(recorded, rack, arguments.seed, arguments.card_samples, arguments.size_items).suites(),
-        arguments.suites,
+        arguments,
     )
     sources = {source_of(task.task_id) for suite in suites for task in suite.tasks}
     recorded = recorded.keep(item for item in recorded.items if item.source in sources)
@@ -87,9 +100,10 @@ def _replay(arguments: argparse.Namespace) -> None:
     trial = ReplayTrial(ReplayEnvironment(recorded, max_steps=max(MAX_STEPS, widest + 1)))
     lineup = Lineup(recorded, trial, _listed(arguments.systems), _text_routers())
     conductors = with_rival(_conductors(arguments, trial), lineup.best, trial)
+    prompted = _prompted(arguments, trial)
     reports: list[SuiteReport] = []
     for suite in suites:
-        baselines = lineup.systems(suite.tasks, is_whole=suite.is_whole)
+        baselines = [*lineup.systems(suite.tasks, is_whole=suite.is_whole), *prompted]
         reports += _measured(arguments, suite, baselines, conductors)
     _write(arguments, reports, {"data": folder_digest(arguments.data, "*_outcomes/*")})
     write_gate(arguments.to / "gate.yaml", reports, seed=arguments.seed, today=_today())
@@ -97,16 +111,25 @@ def _replay(arguments: argparse.Namespace) -> None:
 
 def _demo(arguments: argparse.Namespace) -> None:
     trial = DirectTrial(DemoEnvironment())
-    conductors = _conductors(arguments, trial)
     best = asyncio.run(best_specialist(trial, arguments.seed))
+    conductors = with_rival(_conductors(arguments, trial), best, trial)
+    prompted = _prompted(arguments, trial)
     reports: list[SuiteReport] = []
-    for suite in _chosen(demo_suites(arguments.demo, arguments.seed), arguments.suites):
-        reports += _measured(arguments, suite, demo_systems(trial, best), conductors)
+    for suite in _chosen(demo_suites(arguments.demo, arguments.seed), arguments):
+        reports += _measured(arguments, suite, [*demo_systems(trial, best), *prompted], conductors)
     _write(arguments, reports, {})
+    write_gate(arguments.to / "gate-demo.yaml", reports, seed=arguments.seed, today=_today())
 
 
 def _conductors(arguments: argparse.Namespace, trial: Trial) -> list[Entrant]:
     return conductor_systems(arguments.conductor, trial, _listed(arguments.ablations), arguments.rounds)
+
+
+def _prompted(arguments: argparse.Namespace, trial: Trial) -> list[System]:
+    return [
+        Conducted(entry.name, (PromptedWriter(local_model(entry.path)),), trial, marks=(PROMPTED,))
+        for entry in arguments.prompted
+    ]
 
 
 def _measured(
@@ -128,7 +151,8 @@ def _measured(
 
 
 def _write(arguments: argparse.Namespace, reports: Sequence[SuiteReport], digests: Mapping[str, str]) -> None:
-    digests = {**digests, **{entry.label: folder_digest(entry.path) for entry in arguments.conductor}}
+    named = [*arguments.conductor, *arguments.prompted]
+    digests = {**digests, **{entry.label: folder_digest(entry.path) for entry in named}}
     content = document(
         Provenance(_name(arguments), command_line(arguments), _today().date().isoformat(), digests), reports
     )
@@ -160,8 +184,9 @@ def command_line(arguments: argparse.Namespace) -> str:
         value = getattr(arguments, option)
         if value != default:
             words += [f"--{option.replace('_', '-')}", str(value)]
-    for entry in arguments.conductor:
-        words += ["--conductor", f"{entry.name}={entry.path.name}"]
+    for option, entries in (("--conductor", arguments.conductor), ("--prompted", arguments.prompted)):
+        for entry in entries:
+            words += [option, f"{entry.name}={entry.path.name}"]
     return " ".join(f'"{word}"' if " " in word else word for word in words)
 
 
@@ -171,6 +196,7 @@ _DEFAULTS = {
     "ablations": "",
     "rounds": 1,
     "suites": "",
+    "most_items": None,
     "size_items": 600,
     "card_samples": None,
     "grain": Grain.FAMILY_LEVEL.value,
@@ -187,13 +213,15 @@ def _text_routers() -> TextRouters | None:
     return TextRouters(LogisticRouter, NeighbourRouter)
 
 
-def _chosen(suites: Sequence[Suite], prefixes: str) -> list[Suite]:
-    wanted = tuple(_listed(prefixes))
+def _chosen(suites: Sequence[Suite], arguments: argparse.Namespace) -> list[Suite]:
+    wanted = tuple(_listed(arguments.suites))
     chosen = [suite for suite in suites if not wanted or suite.name.startswith(wanted)]
     if not chosen:
         known = ", ".join(suite.name for suite in suites) or "none, as no item is held out"
         raise invalid(f"--suites names no suite that this data folder has items for; it has {known}")
-    return chosen
+    if arguments.most_items is None:
+        return chosen
+    return [replace(suite, tasks=evenly(suite.tasks, arguments.most_items)) for suite in chosen]
 
 
 def _listed(text: str) -> list[str]:

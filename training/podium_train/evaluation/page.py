@@ -6,6 +6,7 @@ from typing import Any
 
 from podium_train.evaluation.bars import bars_table
 from podium_train.evaluation.report import read
+from podium_train.evaluation.stages import stages_section
 from podium_train.evaluation.tables import grid_section, suite_section
 
 _HEAD = """\
@@ -39,7 +40,8 @@ def page(folder: Path) -> str:
         suite["name"]: suite for document in documents for suite in document["suites"] if suite["conductors"]
     }
     bars = ["## Bars\n", bars_table(judged), ""] if judged else []
-    return "\n".join([_HEAD, *bars, *(_document(document, folder) for document in documents)])
+    stages = [stages_section(judged)] if judged else []
+    return "\n".join([_HEAD, *bars, *stages, *(_document(document, folder) for document in documents)])
 
 
 def _document(document: Mapping[str, Any], folder: Path) -> str:

@@ -108,7 +108,7 @@ class SuiteMaker:
 
     def _sized(self, name: str, title: str, items: RecordedSet, models: Sequence[str], size: int) -> Suite:
         drawn = self._maker(models).draw_all(items, self.seed, size, size) if len(models) >= size else ()
-        tasks = tuple(sorted(drawn, key=_place)[: self.size_items])
+        tasks = evenly(drawn, self.size_items)
         return Suite(f"{name}-size-{size}", f"{title}: pools of {size}", tasks, group=f"{name}-size")
 
     def _whole(self, items: RecordedSet, models: Sequence[str]) -> Iterable[Suite]:
@@ -124,6 +124,11 @@ class SuiteMaker:
         yield Suite(
             "rg-all", "All held-out items, all clean workers in the pool", tuple(tasks), is_whole=True
         )
+
+
+def evenly(tasks: Sequence[Task], most: int) -> tuple[Task, ...]:
+    """Return at most `most` of the tasks, drawn by a hash of their ids."""
+    return tuple(sorted(tasks, key=_place)[:most])
 
 
 def _all_answered(item: RecordedItem, task: Task) -> bool:

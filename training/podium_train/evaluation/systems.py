@@ -19,6 +19,8 @@ ABLATION = "ablation"
 """Mark of a system that is a Conductor with something taken away."""
 RIVAL = "spends what the Conductor spends"
 """Mark of a baseline whose budget is a Conductor's."""
+PROMPTED = "prompted, not trained"
+"""Mark of a language model that writes plans by the serving prompt alone."""
 WORKER = "worker"
 """Mark of a single worker that answers everything itself."""
 
