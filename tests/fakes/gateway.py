@@ -142,6 +142,6 @@ async def running_edge(
     try:
         yield EdgeServer(f"http://127.0.0.1:{port}", edge, server, fake_pool, leases, readiness)
     finally:
-        edge.chat.cancel_all()
+        edge.handler.runs.cancel_all()
         await edge.admission.empty(5)
         await server.cleanup()

@@ -1,10 +1,11 @@
-"""From a run's events to what the client reads: one JSON body, or a stream of chunks."""
+"""From a run's events to an answer, whichever protocol it is told in."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from aiohttp import web
-
+from podium_core.config.tenants import Principal
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import RunOutcome
 from podium_core.orchestration.events import (
@@ -15,16 +16,8 @@ from podium_core.orchestration.events import (
     StepResult,
 )
 from podium_core.orchestration.ports import Delta, PlanReply
-from podium_gateway.codecs.openai_answer import (
-    DONE,
-    KEEP_ALIVE,
-    ChunkEncoder,
-    completion_object,
-    error_event,
-    json_text,
-)
+from podium_gateway.codecs.client_request import ClientRequest
 from podium_gateway.codecs.podium_object import PodiumView
-from podium_gateway.errors import error_body
 from podium_gateway.live_run import LiveRun
 
 RUN_ID_HEADER = "x-podium-run-id"
@@ -39,8 +32,6 @@ class AnswerContext:
     model: str
     created: int
     view: PodiumView
-    wants_events: bool
-    include_usage: bool
     on_first_output: Callable[[], None]
 
     @property
@@ -64,8 +55,127 @@ class RunFailedError(PodiumError):
         self.podium = podium
 
 
-async def whole_answer(run: LiveRun, context: AnswerContext) -> web.Response:
-    """Return the response once the run is sealed; raise PodiumError when it gave no answer."""
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A run that gave an answer: the answering step, and what the client may know of the run."""
+
+    finished: RunFinished
+    answer: StepResult
+    podium: Mapping[str, object]
+
+
+class StreamedAnswer(ABC):
+    """Renders a run's events as server-sent events, each batch as one text.
+
+    A subclass per protocol says how; this class says when.
+    """
+
+    def __init__(self, context: AnswerContext) -> None:
+        self._context = context
+        self._plans: list[PlanReply] = []
+        self._has_output = False
+        self.is_complete = False
+
+    def render(self, events: Sequence[RunEvent]) -> str:
+        """Return the text of a batch; empty when it holds nothing for this client."""
+        texts: list[str] = []
+        for event in events:
+            if isinstance(event, AnswerDelta):
+                self._output(event.delta, texts)
+            elif isinstance(event, RunFinished):
+                self._finish(event, texts)
+            else:
+                if isinstance(event, Planned):
+                    self._plans.append(event.reply)
+                self._news(event, texts)
+        return "".join(texts)
+
+    def failed(self, error: PodiumError) -> str:
+        """Return the end of a stream whose run gave no result."""
+        self.is_complete = True
+        return self._failed(error, None, is_sealed=True)
+
+    def raise_if_failed(self, finished: RunFinished) -> None:
+        """Raise what a status code must say about a run that gave no answer."""
+        answered(finished, self._podium(finished))
+
+    @abstractmethod
+    def keep_alive(self) -> str:
+        """Return what shows this protocol's readers that the run is still at work."""
+
+    @abstractmethod
+    def _news(self, event: RunEvent, texts: list[str]) -> None:
+        """Add what is told of an event that is neither output nor the end."""
+
+    @abstractmethod
+    def _delta(self, delta: Delta, texts: list[str]) -> None:
+        """Add output."""
+
+    @abstractmethod
+    def _answered(self, done: Answered, texts: list[str]) -> None:
+        """Add the good end. All output has been added."""
+
+    @abstractmethod
+    def _failed(self, error: PodiumError, podium: Mapping[str, object] | None, *, is_sealed: bool) -> str:
+        """Return the bad end. Without a seal nothing that was said is proven: it must not look whole."""
+
+    def _output(self, delta: Delta, texts: list[str]) -> None:
+        if not self._has_output:
+            self._has_output = True
+            self._context.on_first_output()
+        self._delta(delta, texts)
+
+    def _finish(self, finished: RunFinished, texts: list[str]) -> None:
+        self.is_complete = True
+        podium = self._podium(finished)
+        try:
+            done = answered(finished, podium)
+        except RunFailedError as error:
+            texts.append(self._failed(error, podium, is_sealed=finished.receipt is not None))
+            return
+        answer = done.answer
+        if not self._has_output and (answer.text or answer.reasoning or answer.tool_calls):
+            self._output(Delta(answer.text, answer.reasoning, answer.tool_calls), texts)
+        self._answered(done, texts)
+
+    def _podium(self, finished: RunFinished) -> dict[str, object]:
+        return self._context.view.finished(finished, self._plans)
+
+
+class Rendering(Protocol):
+    """How one request's answer is told."""
+
+    def whole(self, done: Answered, context: AnswerContext) -> str:
+        """Return the body of an answer that is not streamed."""
+        ...
+
+    def dry_run(self, podium: Mapping[str, object], context: AnswerContext) -> str:
+        """Return the body of a dry run's answer."""
+        ...
+
+    def streamed(self, context: AnswerContext) -> StreamedAnswer:
+        """Return a renderer of one streamed answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One decoded request, and how its answer is told."""
+
+    request: ClientRequest
+    rendering: Rendering
+
+
+class Front(Protocol):
+    """One protocol that clients speak."""
+
+    async def decode(self, body: bytes, principal: Principal) -> Asked:
+        """Return what the client asks for; raise PodiumError naming the field to blame."""
+        ...
+
+
+async def whole_answer(run: LiveRun, context: AnswerContext) -> Answered:
+    """Return the answer once the run is sealed; raise PodiumError when it gave none."""
     plans: list[PlanReply] = []
     while True:
         try:
@@ -77,95 +187,13 @@ async def whole_answer(run: LiveRun, context: AnswerContext) -> web.Response:
             if isinstance(event, Planned):
                 plans.append(event.reply)
             elif isinstance(event, RunFinished):
-                podium = context.view.finished(event, plans)
-                answer = answer_of(event, podium)
+                done = answered(event, context.view.finished(event, plans))
                 context.on_first_output()
-                body = completion_object(
-                    event, answer, model=context.model, created=context.created, podium=podium
-                )
-                return web.Response(
-                    text=json_text(body), content_type="application/json", headers=context.headers
-                )
+                return done
 
 
-class StreamedAnswer:
-    """Renders a run's events as server-sent events, each batch as one text."""
-
-    def __init__(self, context: AnswerContext) -> None:
-        self._context = context
-        self._encoder = ChunkEncoder(
-            context.run_id,
-            model=context.model,
-            created=context.created,
-            include_usage=context.include_usage,
-        )
-        self._plans: list[PlanReply] = []
-        self._has_role = False
-        self._has_output = False
-        self.is_complete = False
-
-    def render(self, events: Sequence[RunEvent]) -> str:
-        """Return the text of a batch; empty when it holds nothing for this client."""
-        texts: list[str] = []
-        for event in events:
-            if isinstance(event, AnswerDelta):
-                self._delta(event.delta, texts)
-            elif isinstance(event, RunFinished):
-                self._finish(event, texts)
-            else:
-                if isinstance(event, Planned):
-                    self._plans.append(event.reply)
-                if self._context.wants_events and (news := self._context.view.event(event)) is not None:
-                    self._role(texts)
-                    texts.append(self._encoder.event(news))
-        return "".join(texts)
-
-    def keep_alive(self) -> str:
-        """Return a comment, which every reader skips."""
-        return KEEP_ALIVE
-
-    def failed(self, error: PodiumError) -> str:
-        """Return the end of a stream whose run gave no result."""
-        self.is_complete = True
-        return error_event(error_body(error)) + DONE
-
-    def raise_if_failed(self, finished: RunFinished) -> None:
-        """Raise what a status code must say about a run that gave no answer."""
-        answer_of(finished, self._podium(finished))
-
-    def _role(self, texts: list[str]) -> None:
-        if not self._has_role:
-            self._has_role = True
-            texts.append(self._encoder.role())
-
-    def _delta(self, delta: Delta, texts: list[str]) -> None:
-        if not self._has_output:
-            self._has_output = True
-            self._role(texts)
-            self._context.on_first_output()
-        texts.append(self._encoder.delta(delta))
-
-    def _finish(self, finished: RunFinished, texts: list[str]) -> None:
-        self.is_complete = True
-        podium = self._podium(finished)
-        try:
-            answer = answer_of(finished, podium)
-        except RunFailedError as error:
-            # Without a seal there is no proof of what was just said, so the stream must not end well.
-            end = "" if finished.receipt is None else DONE
-            texts.append(error_event({**error_body(error), "podium": podium}) + end)
-            return
-        if not self._has_output and (answer.text or answer.reasoning or answer.tool_calls):
-            self._delta(Delta(answer.text, answer.reasoning, answer.tool_calls), texts)
-        self._role(texts)
-        texts.append(self._encoder.finish(finished, answer.finish_reason, podium) + DONE)
-
-    def _podium(self, finished: RunFinished) -> dict[str, object]:
-        return self._context.view.finished(finished, self._plans)
-
-
-def answer_of(finished: RunFinished, podium: Mapping[str, object]) -> StepResult:
-    """Return the answering step; raise RunFailedError when there is none that may be given out."""
+def answered(finished: RunFinished, podium: Mapping[str, object]) -> Answered:
+    """Return the run's answer; raise RunFailedError when there is none that may be given out."""
     error = finished.error
     if finished.receipt is None:
         error = PodiumError(
@@ -174,7 +202,7 @@ def answer_of(finished: RunFinished, podium: Mapping[str, object]) -> StepResult
             reason="SEAL_FAILED",
         )
     elif finished.outcome is RunOutcome.ANSWERED and finished.answer is not None:
-        return finished.answer
+        return Answered(finished, finished.answer, podium)
     failure = RunFailedError(error or PodiumError(Code.INTERNAL, "the run ended without an answer"), podium)
     failure.metadata.setdefault("run_id", finished.run_id)
     raise failure

@@ -12,10 +12,12 @@ from podium_core.orchestration.runner import Runner
 from podium_core.runtime.telemetry import Telemetry
 from podium_gateway.admission import Admission
 from podium_gateway.auth import Authenticator
-from podium_gateway.chat import ChatHandler, ChatLimits
 from podium_gateway.dry_run import DryRuns
+from podium_gateway.handler import RunHandler, StreamLimits
 from podium_gateway.http import Edge
+from podium_gateway.intake import Intake
 from podium_gateway.ports import LeasePort, PoolPort, ReadinessPort
+from podium_gateway.runs import Runs
 from podium_gateway.settings import GatewaySettings
 from podium_gateway.telemetry import RunTelemetry
 
@@ -44,40 +46,34 @@ def build_edge(
     def runner_over(workers: WorkerPort, recorder: RecorderPort) -> Runner:
         return Runner(backing.planner, workers, recorder, clock, ids, limits, observer)
 
-    authenticator = Authenticator(backing.tenants, clock)
-    admission = Admission(settings.max_concurrent_runs, settings.max_concurrent_bytes)
-    chat = ChatHandler(
-        authenticator=authenticator,
-        admission=admission,
-        pool=backing.pool,
-        gate=backing.gate,
+    intake = Intake(
+        Authenticator(backing.tenants, clock),
+        Admission(settings.max_concurrent_runs, settings.max_concurrent_bytes),
+        max_body_bytes=settings.max_body_bytes,
+        body_timeout_s=settings.body_timeout_s,
+    )
+    runs = Runs(
         runner=runner_over(backing.workers, backing.recorder),
-        dry_runs=DryRuns(runner_over, backing.recorder, limits),
         leases=backing.leases,
         telemetry=observer,
         clock=clock,
         ids=ids,
-        limits=_chat_limits(settings),
+        caps=settings.caps,
+        podium_max_rounds=settings.podium_max_rounds,
+        gate=backing.gate,
+    )
+    handler = RunHandler(
+        intake=intake,
+        runs=runs,
+        dry_runs=DryRuns(runner_over, backing.recorder, limits),
+        pool=backing.pool,
+        clock=clock,
+        limits=StreamLimits(settings.first_byte_s, settings.keep_alive_s, settings.write_stall_s),
     )
     return Edge(
-        chat=chat,
-        authenticator=authenticator,
-        admission=admission,
-        pool=backing.pool,
+        handler=handler,
         readiness=backing.readiness,
         telemetry=observer,
         clock=clock,
         inner_step_output_tokens=settings.inner_step_output_tokens,
-    )
-
-
-def _chat_limits(settings: GatewaySettings) -> ChatLimits:
-    return ChatLimits(
-        max_body_bytes=settings.max_body_bytes,
-        body_timeout_s=settings.body_timeout_s,
-        first_byte_s=settings.first_byte_s,
-        keep_alive_s=settings.keep_alive_s,
-        write_stall_s=settings.write_stall_s,
-        caps=settings.caps,
-        podium_max_rounds=settings.podium_max_rounds,
     )

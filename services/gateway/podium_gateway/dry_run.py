@@ -25,8 +25,7 @@ from podium_core.orchestration.ports import (
     WorkerPort,
 )
 from podium_core.orchestration.request import RunRequest
-from podium_gateway.answers import AnswerContext
-from podium_gateway.codecs.openai_answer import completion_id, json_text
+from podium_gateway.codecs.podium_object import PodiumView
 from podium_gateway.ports import RunnerPort
 
 REFUSAL_REASON = "DRY_RUN"
@@ -54,40 +53,29 @@ class DryRuns:
         self._recorder = recorder
         self._limits = limits
 
-    async def answer(self, request: RunRequest, pool: Pool, context: AnswerContext) -> str:
-        """Return the body of a dry run's response; raise PodiumError as the real run would."""
+    async def plan(self, request: RunRequest, pool: Pool, view: PodiumView) -> dict[str, object]:
+        """Return the `podium` object of a dry run; raise PodiumError as the real run would."""
         recorder = _PlanKeeper(self._recorder)
         runner = self._runner_over(_NoWorkers(), recorder)
         try:
             async with aclosing(runner.run(request, pool)) as events:
                 first = await anext(events, None)
         except _PlannedError as planned:
-            return json_text(self._body(request, pool, context, planned))
+            return self._shown(request, pool, view, planned)
         # A plan that took attempts is recorded in an open run, which ends as soon as it is planned.
         if isinstance(first, RunFinished) and recorder.planned is not None:
-            made = _PlannedError(recorder.planned, first.receipt)
-            return json_text(self._body(request, pool, context, made))
+            return self._shown(request, pool, view, _PlannedError(recorder.planned, first.receipt))
         if isinstance(first, RunFinished) and first.error is not None:
             raise first.error
         raise PodiumError(Code.INTERNAL, "a dry run was performed")
 
-    def _body(
-        self, request: RunRequest, pool: Pool, context: AnswerContext, planned: "_PlannedError"
+    def _shown(
+        self, request: RunRequest, pool: Pool, view: PodiumView, planned: "_PlannedError"
     ) -> dict[str, object]:
         limit = request.max_output_tokens or self._limits.inner_step_output_tokens
         cost = cost_range(planned.reply, request.question, pool, self._limits.inner_step_output_tokens, limit)
-        message = {"role": "assistant", "content": "", "refusal": None}
         least_and_most = {"least": cost.least_usd_micros, "most": cost.most_usd_micros}
-        podium = context.view.dry_run(request.run_id, planned.reply, least_and_most, planned.receipt)
-        return {
-            "id": completion_id(request.run_id),
-            "object": "chat.completion",
-            "created": context.created,
-            "model": context.model,
-            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
-            "podium": podium,
-        }
+        return view.dry_run(request.run_id, planned.reply, least_and_most, planned.receipt)
 
 
 def cost_range(

@@ -11,13 +11,14 @@ from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.http_server import SERVER, ConnectionLimits, listen
 from podium_gateway.admission import Admission
-from podium_gateway.answers import RunFailedError
-from podium_gateway.auth import Authenticator, tenant_filter
-from podium_gateway.chat import ChatHandler
+from podium_gateway.answers import Front, RunFailedError
+from podium_gateway.auth import tenant_filter
 from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.codecs.openai_models import model_list, one_model
 from podium_gateway.errors import error_body, error_headers, http_row
-from podium_gateway.ports import PoolPort, ReadinessPort
+from podium_gateway.fronts.chat import ChatFront
+from podium_gateway.handler import RunHandler
+from podium_gateway.ports import ReadinessPort
 from podium_gateway.sse import STREAM
 from podium_gateway.telemetry import RunTelemetry
 
@@ -32,10 +33,7 @@ _CONNECTIONS = ConnectionLimits()
 class Edge:
     """Everything the routes need."""
 
-    chat: ChatHandler
-    authenticator: Authenticator
-    admission: Admission
-    pool: PoolPort
+    handler: RunHandler
     readiness: ReadinessPort
     telemetry: RunTelemetry
     clock: Clock
@@ -46,11 +44,24 @@ class Edge:
     def __post_init__(self) -> None:
         self.started_s = self.clock.now_ns() // _NANOS
 
+    @property
+    def admission(self) -> Admission:
+        """Who is in the house."""
+        return self.handler.intake.admission
+
+    def answering(self, front: Front) -> Handler:
+        """Return the handler of a route that answers by runs, in one protocol."""
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            return await self.handler.answer(request, front)
+
+        return answer
+
     async def models(self, request: web.Request) -> web.Response:
         """List what this tenant may name."""
-        allowed = tenant_filter(self.authenticator.principal(request.headers))
+        allowed = tenant_filter(self.handler.intake.authenticator.principal(request.headers))
         listed = model_list(
-            self.pool.current(),
+            self.handler.pool.current(),
             allowed,
             created=self.started_s,
             inner_step_output_tokens=self.inner_step_output_tokens,
@@ -59,9 +70,9 @@ class Edge:
 
     async def model(self, request: web.Request) -> web.Response:
         """Describe one model."""
-        allowed = tenant_filter(self.authenticator.principal(request.headers))
+        allowed = tenant_filter(self.handler.intake.authenticator.principal(request.headers))
         found = one_model(
-            self.pool.current(),
+            self.handler.pool.current(),
             allowed,
             request.match_info["model"],
             created=self.started_s,
@@ -88,7 +99,7 @@ class Edge:
 def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     """Return the application with every route."""
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_render_errors(edge.telemetry)])
-    app.router.add_post("/v1/chat/completions", edge.chat.__call__)
+    app.router.add_post("/v1/chat/completions", edge.answering(ChatFront()))
     app.router.add_get("/v1/models", edge.models)
     # Worker names contain a slash.
     app.router.add_get("/v1/models/{model:.+}", edge.model)

@@ -51,7 +51,7 @@ class Gateway:
         admission.close()
         if not await admission.empty(settings.drain_timeout_s):
             _log.warning("stopping runs that did not finish in time", extra={"runs": admission.count})
-            self.edge.chat.cancel_all()
+            self.edge.handler.runs.cancel_all()
             await admission.empty(settings.seal_wait_s + _CANCELLING_S)
         await self.recorder.quiet(settings.seal_wait_s)
 

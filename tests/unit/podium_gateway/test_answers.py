@@ -21,6 +21,7 @@ from podium_core.orchestration.ports import AttemptResult, Delta, PlanReply, Rec
 from podium_gateway.answers import AnswerContext, RunFailedError, StreamedAnswer
 from podium_gateway.codecs.openai_answer import completion_object
 from podium_gateway.codecs.podium_object import PodiumView
+from podium_gateway.fronts.chat import ChatRendering
 
 RECEIPT = Receipt("run_1", (3, 4, 7), "note")
 PLAN = Plan((Step("alpha", "do it", fallback_worker_id="beta"),), PlanSource.RULES)
@@ -68,7 +69,8 @@ def _finished(**changes: Any) -> RunFinished:
 
 
 def _answer(*, events: bool = False, usage: bool = False) -> StreamedAnswer:
-    return StreamedAnswer(AnswerContext("run_1", "podium", 1_790_000_000, VIEW, events, usage, lambda: None))
+    context = AnswerContext("run_1", "podium", 1_790_000_000, VIEW, lambda: None)
+    return ChatRendering(events, usage).streamed(context)
 
 
 def _datas(text: str) -> list[Any]:

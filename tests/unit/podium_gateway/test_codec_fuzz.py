@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium_core.domain.errors import Code, PodiumError
-from podium_gateway.codecs.openai_chat import ChatRequest, decode_chat_request
+from podium_gateway.codecs.client_request import ClientRequest
+from podium_gateway.codecs.openai_chat import decode_chat_request
 from podium_gateway.errors import error_body, http_row
 
 _NAMES = (
@@ -89,7 +90,7 @@ _REQUEST = st.fixed_dictionaries(
 )
 
 
-def _decoded(body: bytes) -> ChatRequest | PodiumError:
+def _decoded(body: bytes) -> ClientRequest | PodiumError:
     try:
         return decode_chat_request(body)
     except PodiumError as error:
@@ -116,4 +117,4 @@ def test_damaged_bodies_too(request: dict[str, Any], place: int, damage: bytes) 
     body = json.dumps(request, ensure_ascii=False).encode(errors="surrogatepass")
     place %= len(body)
     chat = _decoded(body[:place] + damage + body[place + 1 :])
-    assert isinstance(chat, ChatRequest) or chat.code in (Code.INVALID_REQUEST, Code.NOT_FOUND)
+    assert isinstance(chat, ClientRequest) or chat.code in (Code.INVALID_REQUEST, Code.NOT_FOUND)

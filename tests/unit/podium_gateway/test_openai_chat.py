@@ -7,13 +7,14 @@ import pytest
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.policy import WorkerFilter
-from podium_gateway.codecs.openai_chat import ChatRequest, decode_chat_request
+from podium_gateway.codecs.client_request import ClientRequest
+from podium_gateway.codecs.openai_chat import decode_chat_request
 
 USER = {"role": "user", "content": "hello"}
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 
 
-def _decode(**fields: Any) -> ChatRequest:
+def _decode(**fields: Any) -> ClientRequest:
     return decode_chat_request(json.dumps({"model": "podium", "messages": [USER], **fields}).encode())
 
 

@@ -76,6 +76,22 @@ def completion_object(
     }
 
 
+def dry_run_object(
+    run_id: str, *, model: str, created: int, podium: Mapping[str, object]
+) -> dict[str, object]:
+    """Return the body of a dry run: an answer that says nothing, with the plan in `podium`."""
+    message = {"role": "assistant", "content": "", "refusal": None}
+    return {
+        "id": completion_id(run_id),
+        "object": _COMPLETION_OBJECT,
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+        "podium": podium,
+    }
+
+
 class ChunkEncoder:
     """Renders one streamed answer, piece by piece, as text of server-sent events."""
 

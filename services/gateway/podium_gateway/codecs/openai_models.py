@@ -7,7 +7,7 @@ from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_core.domain.policy import WorkerFilter
 from podium_core.domain.pool import Health, Pool, Worker
-from podium_gateway.codecs.openai_chat import WORKER_PREFIX, model_not_found
+from podium_gateway.codecs.client_request import WORKER_PREFIX, model_not_found
 
 _OWNER = "podium"
 _DEMO_OWNER = "podium-demo"

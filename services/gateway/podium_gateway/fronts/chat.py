@@ -1,0 +1,95 @@
+"""`POST /v1/chat/completions`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium_core.config.tenants import Principal
+from podium_core.domain.errors import PodiumError
+from podium_core.orchestration.events import RunEvent
+from podium_core.orchestration.ports import Delta
+from podium_gateway.answers import AnswerContext, Answered, Asked, StreamedAnswer
+from podium_gateway.codecs.openai_answer import (
+    DONE,
+    KEEP_ALIVE,
+    ChunkEncoder,
+    completion_object,
+    dry_run_object,
+    error_event,
+    json_text,
+)
+from podium_gateway.codecs.openai_chat import decode_chat_request
+from podium_gateway.errors import error_body
+
+
+class ChatFront:
+    """OpenAI's Chat Completions."""
+
+    async def decode(self, body: bytes, principal: Principal) -> Asked:
+        """Return what the client asks for; raise PodiumError naming the field to blame."""
+        del principal
+        request = decode_chat_request(body)
+        return Asked(request, ChatRendering(request.wishes.events, request.parameters.include_usage))
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRendering:
+    """Tells one answer as a completion, or as its chunks."""
+
+    wants_events: bool
+    include_usage: bool
+
+    def whole(self, done: Answered, context: AnswerContext) -> str:
+        """Return the completion."""
+        return json_text(
+            completion_object(
+                done.finished, done.answer, model=context.model, created=context.created, podium=done.podium
+            )
+        )
+
+    def dry_run(self, podium: Mapping[str, object], context: AnswerContext) -> str:
+        """Return an empty completion that carries the plan."""
+        return json_text(
+            dry_run_object(context.run_id, model=context.model, created=context.created, podium=podium)
+        )
+
+    def streamed(self, context: AnswerContext) -> StreamedAnswer:
+        """Return a renderer of chunks."""
+        return ChatStream(context, wants_events=self.wants_events, include_usage=self.include_usage)
+
+
+class ChatStream(StreamedAnswer):
+    """Renders a run as chunks, then `[DONE]`."""
+
+    def __init__(self, context: AnswerContext, *, wants_events: bool, include_usage: bool) -> None:
+        super().__init__(context)
+        self._wants_events = wants_events
+        self._encoder = ChunkEncoder(
+            context.run_id, model=context.model, created=context.created, include_usage=include_usage
+        )
+        self._has_role = False
+
+    def keep_alive(self) -> str:
+        """Return a comment, which every reader skips."""
+        return KEEP_ALIVE
+
+    def _news(self, event: RunEvent, texts: list[str]) -> None:
+        if self._wants_events and (news := self._context.view.event(event)) is not None:
+            self._role(texts)
+            texts.append(self._encoder.event(news))
+
+    def _delta(self, delta: Delta, texts: list[str]) -> None:
+        self._role(texts)
+        texts.append(self._encoder.delta(delta))
+
+    def _answered(self, done: Answered, texts: list[str]) -> None:
+        self._role(texts)
+        texts.append(self._encoder.finish(done.finished, done.answer.finish_reason, done.podium) + DONE)
+
+    def _failed(self, error: PodiumError, podium: Mapping[str, object] | None, *, is_sealed: bool) -> str:
+        body = error_body(error) if podium is None else {**error_body(error), "podium": podium}
+        return error_event(body) + (DONE if is_sealed else "")
+
+    def _role(self, texts: list[str]) -> None:
+        if not self._has_role:
+            self._has_role = True
+            texts.append(self._encoder.role())

@@ -1,0 +1,112 @@
+"""The story of one request that starts a run, from key to receipt, in whichever protocol it came."""
+
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from podium_core.domain.clock import Clock
+from podium_core.domain.errors import PodiumError
+from podium_core.orchestration.events import RunFinished
+from podium_gateway.answers import AnswerContext, Asked, Front, StreamedAnswer, whole_answer
+from podium_gateway.dry_run import DryRuns
+from podium_gateway.intake import Intake
+from podium_gateway.live_run import LiveRun
+from podium_gateway.ports import PoolPort
+from podium_gateway.runs import Runs
+from podium_gateway.sse import ClientGoneError, EventStream, Heartbeat
+
+_JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """How long, in seconds, a stream may be silent or unread."""
+
+    first_byte_s: float
+    keep_alive_s: float
+    write_stall_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunHandler:
+    """Answers requests by runs."""
+
+    intake: Intake
+    runs: Runs
+    dry_runs: DryRuns
+    pool: PoolPort
+    clock: Clock
+    limits: StreamLimits
+
+    async def answer(self, request: web.Request, front: Front) -> web.StreamResponse:
+        """Answer one request; raise PodiumError while nothing has been sent."""
+        started_ns = self.clock.monotonic_ns()
+        principal = self.intake.authenticator.principal(request.headers)
+        slot = self.intake.admission.enter()
+        run: LiveRun | None = None
+        try:
+            asked = await front.decode(await self.intake.body(request, slot), principal)
+            pool = self.pool.current()
+            run_request = self.runs.request(asked.request, principal, pool)
+            context = self.runs.context(asked.request, run_request, pool, started_ns)
+            if asked.request.wishes.dry_run:
+                podium = await self.dry_runs.plan(run_request, pool, context.view)
+                return _whole(asked.rendering.dry_run(podium, context), context)
+            run = self.runs.start(run_request, pool, request.headers, slot)
+        finally:
+            # A run keeps the place until it is sealed, whether or not somebody still listens.
+            if run is None:
+                slot.release()
+        try:
+            return await self._told(request, asked, run, context)
+        finally:
+            # Nobody listens any more: after a finished run this does nothing, after a hang-up it stops it.
+            run.cancel()
+
+    async def _told(
+        self, request: web.Request, asked: Asked, run: LiveRun, context: AnswerContext
+    ) -> web.StreamResponse:
+        if asked.request.parameters.stream:
+            return await self._stream(request, asked, run, context)
+        return _whole(asked.rendering.whole(await whole_answer(run, context), context), context)
+
+    async def _stream(
+        self, request: web.Request, asked: Asked, run: LiveRun, context: AnswerContext
+    ) -> web.StreamResponse:
+        stream = EventStream(request, context.headers, self.limits.write_stall_s)
+        answer = asked.rendering.streamed(context)
+        heartbeat = Heartbeat(run.nudge, first_s=self.limits.first_byte_s, then_s=self.limits.keep_alive_s)
+        try:
+            while not answer.is_complete:
+                text = await _next_text(run, answer, stream, heartbeat)
+                if text:
+                    await stream.send(text)
+                    heartbeat.heard()
+            await stream.close()
+        except ClientGoneError:
+            run.cancel()
+        finally:
+            heartbeat.stop()
+        return stream.response
+
+
+async def _next_text(run: LiveRun, answer: StreamedAnswer, stream: EventStream, heartbeat: Heartbeat) -> str:
+    """Return what to send next; raise PodiumError while a status code can still say it."""
+    try:
+        events = await run.batch()
+    except PodiumError as error:
+        if not stream.is_open:
+            error.metadata.setdefault("run_id", run.run_id)
+            raise
+        return answer.failed(error)
+    last = events[-1] if events else None
+    if isinstance(last, RunFinished) and not stream.is_open:
+        answer.raise_if_failed(last)
+    text = answer.render(events)
+    if not text and heartbeat.is_due:
+        text = answer.keep_alive()
+    return text
+
+
+def _whole(text: str, context: AnswerContext) -> web.Response:
+    return web.Response(text=text, content_type=_JSON, headers=context.headers)
