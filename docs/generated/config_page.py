@@ -52,7 +52,12 @@ workers:
       output_usd_per_mtok: "2.00"
     limits:                          # optional
       max_concurrency: 64
-      timeout_s: 120
+      requests_per_minute: 600       # beside it, per router; left out: not limited
+      tokens_per_minute: 200000      # likewise: reserved as estimated, settled as used
+      timeout_s: 120                 # a whole call
+      connect_timeout_s: 5           # these three: left out, the router's settings hold
+      first_token_timeout_s: 120     # streamed: until the first output
+      idle_timeout_s: 120            # streamed: each gap after that
       context_tokens: 128000         # 0: unknown
       max_output_tokens: 4096        # always sent to the provider
     modalities: [text, image]        # default: text

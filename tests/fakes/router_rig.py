@@ -23,6 +23,7 @@ from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_router.audit_client import GrpcAudit
 from podium_router.breaker import BreakerLimits
+from podium_router.calls import CallTimeouts
 from podium_router.catalog import Catalog
 from podium_router.dispatch import Dispatcher, DispatchLimits
 from podium_router.endings import Endings
@@ -157,6 +158,7 @@ async def router_rig(
     provider_limits: ProviderLimits | None = None,
     lane_limits: LaneLimits | None = None,
     breaker_limits: BreakerLimits | None = None,
+    timeouts: CallTimeouts | None = None,
     dispatch_limits: DispatchLimits | None = None,
     batch_limits: BatchLimits | None = None,
     end_budget_s: float = 5.0,
@@ -188,6 +190,7 @@ async def router_rig(
             clock,
             lane_limits or LaneLimits(),
             breaker_limits or BreakerLimits(),
+            timeouts or CallTimeouts(),
         )
         port = GrpcAudit(channel, clock, end_budget_s=end_budget_s)
         endings = Endings(port, max_pending_ends)
@@ -197,7 +200,9 @@ async def router_rig(
             client,
             endings,
             ChatTelemetry(
-                tracer or trace.NoOpTracer(), meter or metrics.NoOpMeterProvider().get_meter("podium")
+                tracer or trace.NoOpTracer(),
+                meter or metrics.NoOpMeterProvider().get_meter("podium"),
+                clock,
             ),
             clock,
             RandomIds(clock),

@@ -164,15 +164,6 @@ async def test_a_worker_has_its_own_time_limit(tls_dir: Path, tmp_path: Path) ->
         assert error.reason == "WORKER_TIMEOUT", "a stream that never pauses long is bounded too"
 
 
-async def test_a_silent_stream_is_given_up(tls_dir: Path, tmp_path: Path) -> None:
-    limits = ProviderLimits(idle_s=0.2)
-    async with router_rig(tls_dir, tmp_path, provider_limits=limits) as rig:
-        error = await failure(rig, answer("a", "b").but(gap_s=3), stream=True)
-        assert (error.code, error.reason) == (Code.DEADLINE, "PROVIDER_SILENT")
-        outcome = await rig.complete(rig.request(stream=False))
-        assert outcome.text == "hello"
-
-
 async def test_a_failing_worker_is_paused_and_taken_back(tls_dir: Path, tmp_path: Path) -> None:
     async with router_rig(tls_dir, tmp_path, breaker_limits=BreakerLimits(failures=3, pause_s=0.3)) as rig:
         for _ in range(3):

@@ -43,6 +43,7 @@ async def serve(settings: RouterSettings) -> None:
             clock,
             settings.lane_limits,
             settings.breaker_limits,
+            settings.call_timeouts,
         )
         audit = GrpcAudit(channel, clock, end_budget_s=settings.end_budget_s)
         endings = Endings(audit, settings.max_pending_ends)
@@ -51,7 +52,7 @@ async def serve(settings: RouterSettings) -> None:
             audit,
             client,
             endings,
-            ChatTelemetry(telemetry.tracer, telemetry.meter),
+            ChatTelemetry(telemetry.tracer, telemetry.meter, clock),
             clock,
             RandomIds(clock),
             limits=settings.dispatch_limits,

@@ -29,6 +29,11 @@ class Prepared:
     max_output_tokens: int
     max_cost_usd_micros: int
 
+    @property
+    def tokens_at_most(self) -> int:
+        """What the call will likely use at most: messages at the usual size of a token, and all output."""
+        return estimated_usage(self.body.messages_bytes, 0, 0).input_tokens + self.max_output_tokens
+
 
 class Attempt:
     """Collects what the attempt's end must say. It is the sink of the provider's deltas."""
@@ -44,6 +49,7 @@ class Attempt:
         self.outcome = AttemptOutcome.FAILED
         self.first_delta_us = 0
         self._max_cost_usd_micros = prepared.max_cost_usd_micros
+        self._tokens_at_most = prepared.tokens_at_most
         self._outbox = outbox
         self._clock = clock
         self._started_ns = clock.monotonic_ns()
@@ -79,6 +85,12 @@ class Attempt:
         if self._usage is None:
             self._usage = self._find_usage()
         return self._usage
+
+    @property
+    def used_tokens(self) -> int:
+        """What counts against the worker's tokens per minute: the reserved number when nobody knows."""
+        usage = self.usage
+        return self._tokens_at_most if usage.source is UsageSource.UNKNOWN else usage.total_tokens
 
     @property
     def cost_usd_micros(self) -> int:

@@ -27,6 +27,19 @@ class ApiKey:
 
 
 @dataclass(frozen=True, slots=True)
+class CallTimeouts:
+    """Seconds: for a connection, for a stream's first output, for a gap within a stream, for all of it.
+
+    A call that is not streamed has neither first output nor gaps: only connection and total bound it.
+    """
+
+    connect_s: float = 5.0
+    first_token_s: float = 120.0
+    idle_s: float = 120.0
+    total_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """Some bytes of a body: content that the log already holds (`part_id`), or new bytes (empty id)."""
 
@@ -40,6 +53,7 @@ class Call:
 
     attempt_id: str
     run_id: str
+    tenant_id: str
     kind: AttemptKind
     round: int
     step_index: int

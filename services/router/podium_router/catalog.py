@@ -5,18 +5,19 @@ from dataclasses import dataclass, replace
 
 from yarl import URL
 
-from podium_core.config.pool import KeyReference, PoolFile, WorkerEntry
+from podium_core.config.pool import CallLimits, KeyReference, PoolFile, WorkerEntry
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.pool import Health, Pool, Worker
 from podium_router.body import BodyShape
 from podium_router.breaker import Breaker, BreakerLimits
-from podium_router.calls import ApiKey
+from podium_router.calls import ApiKey, CallTimeouts
 from podium_router.keys import Keys
-from podium_router.lanes import Lane, LaneLimits
+from podium_router.lanes import Lane, LaneLimits, LaneSize
 from podium_router.pace import Pace
 
 _KEPT_VERSIONS = 2
+_TIMEOUTS = CallTimeouts()
 _COMPLETIONS_PATH = "/chat/completions"
 MAX_COMPLETION_TOKENS_FEATURE = "max_completion_tokens"
 """A worker with this feature is told its token limit under OpenAI's newer name."""
@@ -39,7 +40,7 @@ class Route:
     url: URL
     shape: BodyShape
     key: KeyReference | None
-    timeout_s: float
+    timeouts: CallTimeouts
     state: WorkerState
     pool_digest: str
     price_digest: str
@@ -55,12 +56,14 @@ class Catalog:
         clock: Clock,
         lane_limits: LaneLimits,
         breaker_limits: BreakerLimits,
+        timeouts: CallTimeouts = _TIMEOUTS,
     ) -> None:
         self._source = source
         self._keys = keys
         self._clock = clock
         self._lane_limits = lane_limits
         self._breaker_limits = breaker_limits
+        self._timeouts = timeouts
         self._newest: PoolFile | None = None
         self._versions: dict[str, dict[str, Route]] = {}
         self._states: dict[str, WorkerState] = {}
@@ -150,7 +153,7 @@ class Catalog:
                 max_completion_tokens=MAX_COMPLETION_TOKENS_FEATURE in worker.card.features,
             ),
             key=entry.key,
-            timeout_s=entry.timeout_s,
+            timeouts=_timeouts_of(entry.limits, self._timeouts, entry.timeout_s),
             state=self._state_of(entry),
             pool_digest=pool.pool_digest,
             price_digest=pool.price_digest,
@@ -162,9 +165,21 @@ class Catalog:
         target = (entry.base_url, entry.key, entry.worker.provider_model)
         state = self._states.get(worker_id)
         if state is None or self._targets[worker_id] != target:
-            lane = Lane(self._lane_limits) if state is None else state.lane
+            lane = Lane(self._lane_limits, self._clock) if state is None else state.lane
             state = WorkerState(lane, Breaker(self._breaker_limits, self._clock), Pace())
-        state.lane.resize(entry.worker.max_concurrency)
+        limits = entry.limits
+        state.lane.resize(
+            LaneSize(entry.worker.max_concurrency, limits.requests_per_minute, limits.tokens_per_minute)
+        )
         self._states[worker_id] = state
         self._targets[worker_id] = target
         return state
+
+
+def _timeouts_of(limits: CallLimits, otherwise: CallTimeouts, total_s: float) -> CallTimeouts:
+    return CallTimeouts(
+        connect_s=limits.connect_timeout_s or otherwise.connect_s,
+        first_token_s=limits.first_token_timeout_s or otherwise.first_token_s,
+        idle_s=limits.idle_timeout_s or otherwise.idle_s,
+        total_s=total_s,
+    )

@@ -21,6 +21,7 @@ from podium_router.calls import AttemptBegin, AttemptEnd, Call
 from podium_router.catalog import Catalog, Route
 from podium_router.endings import UNCERTAIN_CODES, Endings
 from podium_router.failures import sign_of
+from podium_router.lanes import Place
 from podium_router.outbox import BatchLimits, Outbox
 from podium_router.ports import AuditPort, ProviderPort, ProviderRequest
 from podium_router.telemetry import ChatTelemetry, traceparent
@@ -107,16 +108,17 @@ class Dispatcher:
             route = self._catalog.route(call.pool_digest, call.worker_id)
             prepared = self._prepare(call, route)
             route.state.breaker.check()
-            lane = route.state.lane
-            await lane.enter(deadline)
+            lane, place = route.state.lane, Place(call.tenant_id, prepared.tokens_at_most)
+            with self._telemetry.queued(call.worker_id):
+                await lane.enter(place, deadline)
             try:
-                await self._visit(prepared, deadline, outbox)
+                await self._visit(prepared, place, deadline, outbox)
             finally:
-                lane.leave()
+                lane.leave(place)
         except PodiumError as error:
             outbox.finish(error)
 
-    async def _visit(self, prepared: Prepared, deadline: float, outbox: Outbox) -> None:
+    async def _visit(self, prepared: Prepared, place: Place, deadline: float, outbox: Outbox) -> None:
         """Make the attempt, with a place in the worker's lane, and let the breaker learn from it."""
         breaker = prepared.route.state.breaker
         sign = Sign.NOTHING
@@ -125,7 +127,10 @@ class Dispatcher:
             leaf_index = await self._permit(prepared, deadline)
             attempt = Attempt(prepared, outbox, self._clock)
             outbox.permit(leaf_index)
-            sign = await self._perform(attempt, leaf_index, deadline, outbox)
+            try:
+                sign = await self._perform(attempt, leaf_index, deadline, outbox)
+            finally:
+                place.used_tokens = attempt.used_tokens
         finally:
             breaker.leave(sign, was_probe=was_probe)
 
@@ -201,7 +206,8 @@ class Dispatcher:
 
     async def _perform(self, attempt: Attempt, leaf_index: int, deadline: float, outbox: Outbox) -> Sign:
         span = self._telemetry.begin(attempt, leaf_index)
-        own_deadline = self._loop.time() + attempt.route.timeout_s
+        timeouts = attempt.route.timeouts
+        own_deadline = self._loop.time() + timeouts.total_s
         request = ProviderRequest(
             url=attempt.route.url,
             key=attempt.key,
@@ -210,6 +216,7 @@ class Dispatcher:
             attempt_id=attempt.call.attempt_id,
             traceparent=traceparent(span),
             deadline=min(deadline, own_deadline),
+            timeouts=timeouts,
         )
         is_over = False
         try:

@@ -29,6 +29,15 @@ def unreachable() -> PodiumError:
     return _failed("the worker's provider cannot be reached", "PROVIDER_UNREACHABLE", retryable=True)
 
 
+def no_connection_in_time() -> PodiumError:
+    """The provider did not take a connection in time; nothing was sent."""
+    return _failed(
+        "the worker's provider did not take a connection in time",
+        "PROVIDER_CONNECT_TIMEOUT",
+        retryable=True,
+    )
+
+
 def connection_lost() -> PodiumError:
     """The connection broke after the request may have been sent."""
     return _failed(
@@ -62,10 +71,21 @@ def answer_too_large(limit_bytes: int) -> PodiumError:
     )
 
 
-def silent() -> PodiumError:
-    """The provider sent nothing for too long."""
+def no_first_token() -> PodiumError:
+    """A stream's first output did not come in time."""
     return PodiumError(
-        Code.DEADLINE, "the worker's provider sent nothing for too long", reason="PROVIDER_SILENT"
+        Code.DEADLINE,
+        "the worker's answer did not begin in time; limits.first_token_timeout_s in pool.yaml allows more",
+        reason="PROVIDER_FIRST_TOKEN_TIMEOUT",
+    )
+
+
+def silent() -> PodiumError:
+    """A stream paused for too long."""
+    return PodiumError(
+        Code.DEADLINE,
+        "the worker's answer paused for too long; limits.idle_timeout_s in pool.yaml allows more",
+        reason="PROVIDER_IDLE_TIMEOUT",
     )
 
 

@@ -1,12 +1,19 @@
-"""How many calls one worker takes at once. Further calls wait in a bounded queue, first come first served."""
+"""How many calls, and tokens per minute, one worker takes. Further calls wait in a bounded, fair queue.
+
+Fair means by tenant: whoever waits gets a place in turn, however many calls another tenant has sent; and
+where the queue is full, the tenant with most calls in it gives way.
+"""
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 
+from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
+from podium_router.rates import Allowance
 
 _RETRY_AFTER_S = 1.0
+_NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,69 +24,186 @@ class LaneLimits:
     max_wait_s: float = 10.0
 
 
-class Lane:
-    """One worker's lane. `capacity` 0 means not limited."""
+@dataclass(frozen=True, slots=True)
+class LaneSize:
+    """What a worker takes: calls at once (0: any number), requests and tokens per minute (None: likewise)."""
 
-    def __init__(self, limits: LaneLimits) -> None:
-        self.capacity = 0
+    max_concurrency: int = 0
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Place:
+    """One call's place. `tokens` are reserved for it; set `used_tokens` before it leaves."""
+
+    tenant_id: str
+    tokens: int
+    used_tokens: int = 0
+
+
+class Lane:
+    """One worker's lane."""
+
+    def __init__(self, limits: LaneLimits, clock: Clock) -> None:
         self._limits = limits
+        self._clock = clock
+        self.size = LaneSize()
         self._active = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._requests: Allowance | None = None
+        self._tokens: Allowance | None = None
+        self._turns: dict[Place, asyncio.Future[None]] = {}
+        self._queues: OrderedDict[str, deque[Place]] = OrderedDict()
+        """Who waits, by tenant; the first tenant is next."""
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def active(self) -> int:
         """How many calls are in the lane now."""
         return self._active
 
-    async def enter(self, deadline: float) -> None:
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for a place."""
+        return len(self._turns)
+
+    async def enter(self, place: Place, deadline: float) -> None:
         """Take a place in the lane; `leave` gives it back. `deadline` is a time of the event loop.
 
-        Raises PodiumError RATE_LIMITED when too many wait, or no place came free in time.
+        Raises PodiumError RATE_LIMITED when too many wait (WORKER_BUSY), no place came free in time
+        (WORKER_BUSY), or the worker's allowance per minute is used up for longer than the call may wait
+        (WORKER_RATE_LIMITED); `retry_after_s` says when to come again.
         """
-        if self._is_full():
-            await self._wait(deadline)
-        else:
-            self._active += 1
+        if not self._turns and self._wait_s(place) == 0:
+            self._admit(place)
+            return
+        loop_now_s = asyncio.get_running_loop().time()
+        until = min(deadline, loop_now_s + self._limits.max_wait_s)
+        if self._allowance_wait_s(place) > until - loop_now_s:
+            raise self._refusal(place)
+        self._make_room(place.tenant_id)
+        await self._wait(place, until)
 
-    def leave(self) -> None:
-        """Give the place back."""
+    def leave(self, place: Place) -> None:
+        """Give the place back, and settle what it reserved with what it used."""
         self._active -= 1
-        self._admit()
+        if self._tokens is not None:
+            self._tokens.take(place.used_tokens - place.tokens, self._now_s)
+        self._admit_waiting()
 
-    def resize(self, capacity: int) -> None:
-        """Change the limit; calls that are in stay in."""
-        if capacity != self.capacity:
-            self.capacity = capacity
-            self._admit()
+    def resize(self, size: LaneSize) -> None:
+        """Change the limits; calls that are in stay in."""
+        if size == self.size:
+            return
+        now_s = self._now_s
+        if size.requests_per_minute != self.size.requests_per_minute:
+            self._requests = _allowance(size.requests_per_minute, now_s)
+        if size.tokens_per_minute != self.size.tokens_per_minute:
+            self._tokens = _allowance(size.tokens_per_minute, now_s)
+        self.size = size
+        self._admit_waiting()
 
+    # --- admission -------------------------------------------------------------------------------
+
+    @property
+    def _now_s(self) -> float:
+        return self._clock.monotonic_ns() / _NS_PER_S
+
+    @property
     def _is_full(self) -> bool:
-        return bool(self._waiting) or 0 < self.capacity <= self._active
+        return 0 < self.size.max_concurrency <= self._active
 
-    async def _wait(self, deadline: float) -> None:
-        if len(self._waiting) >= self._limits.max_waiting:
+    def _allowance_wait_s(self, place: Place) -> float:
+        now_s = self._now_s
+        requests_s = self._requests.wait_s(1, now_s) if self._requests else 0.0
+        tokens_s = self._tokens.wait_s(place.tokens, now_s) if self._tokens else 0.0
+        return max(requests_s, tokens_s)
+
+    def _wait_s(self, place: Place) -> float | None:
+        """Return how long until this call may go in; None: until somebody leaves."""
+        return None if self._is_full else self._allowance_wait_s(place)
+
+    def _admit(self, place: Place) -> None:
+        now_s = self._now_s
+        self._active += 1
+        if self._requests is not None:
+            self._requests.take(1, now_s)
+        if self._tokens is not None:
+            self._tokens.take(place.tokens, now_s)
+
+    def _admit_waiting(self) -> None:
+        """Let in whoever is next for as long as there is room; come back when the allowance has grown."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._queues:
+            tenant_id, queue = next(iter(self._queues.items()))
+            wait_s = self._wait_s(queue[0])
+            if wait_s is None:
+                return
+            if wait_s > 0:
+                self._timer = asyncio.get_running_loop().call_later(wait_s, self._admit_waiting)
+                return
+            place = queue.popleft()
+            self._queues.move_to_end(tenant_id)
+            if not queue:
+                del self._queues[tenant_id]
+            self._admit(place)
+            turn = self._turns.pop(place)
+            turn.set_result(None)
+
+    # --- the queue -------------------------------------------------------------------------------
+
+    def _make_room(self, tenant_id: str) -> None:
+        """Raise PodiumError when the queue is full, unless another tenant fills more of it: it gives way."""
+        if len(self._turns) < self._limits.max_waiting:
+            return
+        own = len(self._queues.get(tenant_id, ()))
+        most = max(self._queues.values(), key=len, default=None)
+        if most is None or len(most) <= own + 1:
             raise _busy()
-        loop = asyncio.get_running_loop()
-        turn: asyncio.Future[None] = loop.create_future()
-        self._waiting.append(turn)
+        self._drop(most[-1]).set_exception(_busy())
+
+    async def _wait(self, place: Place, until: float) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._turns[place] = turn
+        self._queues.setdefault(place.tenant_id, deque()).append(place)
+        self._admit_waiting()
         try:
-            async with asyncio.timeout_at(min(deadline, loop.time() + self._limits.max_wait_s)):
+            async with asyncio.timeout_at(until):
                 await turn
         except (TimeoutError, asyncio.CancelledError) as error:
-            if turn.done() and not turn.cancelled():  # the place came at the same moment: pass it on
-                self._active -= 1
-                self._admit()
-            elif turn in self._waiting:
-                self._waiting.remove(turn)
+            if place in self._turns:
+                self._drop(place)
+                self._admit_waiting()
+            elif turn.done() and turn.exception() is None:  # the place came at the same moment: pass it on
+                self.leave(place)
             if isinstance(error, TimeoutError):
-                raise _busy() from None
+                raise self._refusal(place) from None
             raise
 
-    def _admit(self) -> None:
-        while self._waiting and not 0 < self.capacity <= self._active:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._active += 1
-                turn.set_result(None)
+    def _drop(self, place: Place) -> "asyncio.Future[None]":
+        queue = self._queues[place.tenant_id]
+        queue.remove(place)
+        if not queue:
+            del self._queues[place.tenant_id]
+        return self._turns.pop(place)
+
+    def _refusal(self, place: Place) -> PodiumError:
+        wait_s = self._allowance_wait_s(place)
+        if wait_s > 0 and not self._is_full:
+            return PodiumError(
+                Code.RATE_LIMITED,
+                "the worker's allowance per minute is used up; retry later, or raise "
+                "limits.requests_per_minute or limits.tokens_per_minute in pool.yaml",
+                reason="WORKER_RATE_LIMITED",
+                retry_after_s=wait_s,
+            )
+        return _busy()
+
+
+def _allowance(per_minute: int | None, now_s: float) -> Allowance | None:
+    return None if per_minute is None else Allowance(per_minute, now_s)
 
 
 def _busy() -> PodiumError:

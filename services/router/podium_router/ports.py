@@ -7,7 +7,7 @@ from typing import Protocol
 from yarl import URL
 
 from podium_router.answer import Answer
-from podium_router.calls import ApiKey, AttemptBegin, AttemptEnd, Delta
+from podium_router.calls import ApiKey, AttemptBegin, AttemptEnd, CallTimeouts, Delta
 
 
 class AuditPort(Protocol):
@@ -39,7 +39,7 @@ class DeltaSink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequest:
-    """One HTTP request. `deadline` is a time of the running event loop."""
+    """One HTTP request. `deadline` is a time of the running event loop: the caller's, or the total."""
 
     url: URL
     key: ApiKey | None
@@ -48,6 +48,7 @@ class ProviderRequest:
     attempt_id: str
     traceparent: str
     deadline: float
+    timeouts: CallTimeouts = CallTimeouts()
 
 
 class ProviderPort(Protocol):

@@ -98,6 +98,7 @@ def _call_of(request: pb.CompleteRequest) -> Call:
     return Call(
         attempt_id=request.attempt_id,
         run_id=request.run_id,
+        tenant_id=request.tenant_id,
         kind=kind,
         round=request.round,
         step_index=request.step_index,

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 from podium_core.config.pool import load_pool
 from podium_core.runtime.settings_base import ServiceSettings, check_listen, settings_config
 from podium_router.breaker import BreakerLimits
+from podium_router.calls import CallTimeouts
 from podium_router.dispatch import DispatchLimits
 from podium_router.lanes import LaneLimits
 from podium_router.outbox import BatchLimits
@@ -40,8 +41,10 @@ class RouterSettings(ServiceSettings):
     """Unconfirmed ends above which no new attempt begins."""
     connect_timeout_s: Seconds = 5.0
     """Longest wait for a connection to a provider."""
+    first_token_timeout_s: Seconds = 120.0
+    """Longest wait for a stream's first output. The whole call is bounded by the worker's timeout_s."""
     idle_timeout_s: Seconds = 120.0
-    """Longest silence of a provider's stream. The whole call is bounded by the worker's timeout_s."""
+    """Longest pause within a provider's stream."""
     max_body_bytes: ByteCount = 32 * 1024 * 1024
     """Largest request that is sent to a provider."""
     max_answer_bytes: ByteCount = 8 * 1024 * 1024
@@ -83,11 +86,15 @@ class RouterSettings(ServiceSettings):
     @property
     def provider_limits(self) -> ProviderLimits:
         """Bounds of one provider call."""
-        return ProviderLimits(
+        return ProviderLimits(max_answer_bytes=self.max_answer_bytes, max_event_bytes=self.max_answer_bytes)
+
+    @property
+    def call_timeouts(self) -> CallTimeouts:
+        """How long a call may take where its worker says nothing."""
+        return CallTimeouts(
             connect_s=self.connect_timeout_s,
+            first_token_s=self.first_token_timeout_s,
             idle_s=self.idle_timeout_s,
-            max_answer_bytes=self.max_answer_bytes,
-            max_event_bytes=self.max_answer_bytes,
         )
 
     @property

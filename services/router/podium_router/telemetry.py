@@ -1,5 +1,7 @@
 """The `chat` span and the counters of provider calls. Numbers and names only, never content."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 from opentelemetry import metrics, trace
@@ -7,11 +9,13 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from opentelemetry.util.types import AttributeValue
 
+from podium_core.domain.clock import Clock
 from podium_core.runtime import attributes as names
 from podium_core.runtime.attributes import usage_attributes
 from podium_router.attempt import Attempt
 
 _US_PER_S: Final = 1_000_000
+_NS_PER_S: Final = 1_000_000_000
 _TRACEPARENT: Final = "traceparent"
 _trace_context = TraceContextTextMapPropagator()
 
@@ -19,18 +23,36 @@ _trace_context = TraceContextTextMapPropagator()
 class ChatTelemetry:
     """Makes one span per provider call and counts what the calls used."""
 
-    def __init__(self, tracer: trace.Tracer, meter: metrics.Meter) -> None:
+    def __init__(self, tracer: trace.Tracer, meter: metrics.Meter, clock: Clock) -> None:
         self._tracer = tracer
+        self._clock = clock
         self._is_counting = not isinstance(meter, metrics.NoOpMeter)
         self._duration = meter.create_histogram(names.METRIC_INFERENCE_DURATION, "s")
         self._first_chunk = meter.create_histogram(names.METRIC_TIME_TO_FIRST_CHUNK, "s")
         self._attempts = meter.create_counter(names.METRIC_ATTEMPTS, "{attempt}")
         self._active = meter.create_up_down_counter(names.METRIC_ATTEMPTS_ACTIVE, "{attempt}")
+        self._waiting = meter.create_up_down_counter(names.METRIC_QUEUE_WAITING, "{attempt}")
+        self._waited = meter.create_histogram(names.METRIC_QUEUE_DURATION, "s")
         self._cost = meter.create_counter(names.METRIC_ATTEMPT_COST, "{usd_micro}")
         self._tokens = {
             field: meter.create_counter(metric, "{token}")
             for field, (_, metric) in names.USAGE_FIELDS.items()
         }
+
+    @contextmanager
+    def queued(self, worker_id: str) -> Generator[None, None, None]:
+        """Measure the wait for a place at a worker."""
+        if not self._is_counting:
+            yield
+            return
+        labels = {names.WORKER_ID: worker_id}
+        started_ns = self._clock.monotonic_ns()
+        self._waiting.add(1, labels)
+        try:
+            yield
+        finally:
+            self._waiting.add(-1, labels)
+            self._waited.record((self._clock.monotonic_ns() - started_ns) / _NS_PER_S, labels)
 
     def begin(self, attempt: Attempt, leaf_index: int) -> Span:
         """Begin the span of an attempt, as a child of the caller's."""

@@ -44,13 +44,31 @@ class KeyReference:
 
 
 @dataclass(frozen=True, slots=True)
+class CallLimits:
+    """Bounds of one worker's calls beside its total time and its concurrency.
+
+    Seconds: None leaves it to the router's settings. Per minute: None means not limited.
+    """
+
+    connect_timeout_s: float | None = None
+    first_token_timeout_s: float | None = None
+    idle_timeout_s: float | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerEntry:
-    """A worker together with how the router reaches it. `base_url` has no trailing slash."""
+    """A worker together with how the router reaches it. `base_url` has no trailing slash.
+
+    `timeout_s` bounds a whole call.
+    """
 
     worker: Worker
     base_url: str
     key: KeyReference | None
     timeout_s: float
+    limits: CallLimits = CallLimits()
 
     @property
     def provider(self) -> str:
@@ -104,6 +122,8 @@ def _check_share(value: int) -> int:
 
 
 Tokens = Annotated[int, Field(ge=0, le=_MAX_TOKENS)]
+Seconds = Annotated[float, Field(gt=0, le=_MAX_TIMEOUT_S, allow_inf_nan=False)]
+PerMinute = Annotated[int, Field(ge=1, le=1_000_000_000)]
 SharePpm = Annotated[int, BeforeValidator(to_millionths), AfterValidator(_check_share)]
 
 
@@ -125,7 +145,12 @@ class _PriceSection(Section):
 
 class _LimitsSection(Section):
     max_concurrency: Annotated[int, Field(ge=1, le=_MAX_CONCURRENCY)] = _DEFAULT_CONCURRENCY
-    timeout_s: Annotated[float, Field(gt=0, le=_MAX_TIMEOUT_S, allow_inf_nan=False)] = _DEFAULT_TIMEOUT_S
+    timeout_s: Seconds = _DEFAULT_TIMEOUT_S
+    connect_timeout_s: Seconds | None = None
+    first_token_timeout_s: Seconds | None = None
+    idle_timeout_s: Seconds | None = None
+    requests_per_minute: PerMinute | None = None
+    tokens_per_minute: PerMinute | None = None
     context_tokens: Tokens = 0
     max_output_tokens: Annotated[int, Field(ge=1, le=_MAX_TOKENS)] = _DEFAULT_OUTPUT_TOKENS
 
@@ -173,7 +198,20 @@ def _entry(section: _WorkerSection, directory: Path) -> WorkerEntry:
         is_demo=section.demo,
         max_concurrency=section.limits.max_concurrency,
     )
-    return WorkerEntry(worker, section.base_url, _key(section.key, directory), section.limits.timeout_s)
+    limits = section.limits
+    return WorkerEntry(
+        worker,
+        section.base_url,
+        _key(section.key, directory),
+        limits.timeout_s,
+        CallLimits(
+            connect_timeout_s=limits.connect_timeout_s,
+            first_token_timeout_s=limits.first_token_timeout_s,
+            idle_timeout_s=limits.idle_timeout_s,
+            requests_per_minute=limits.requests_per_minute,
+            tokens_per_minute=limits.tokens_per_minute,
+        ),
+    )
 
 
 def _card(section: _WorkerSection) -> Card:

@@ -109,7 +109,7 @@ def test_failures_and_places_outlive_a_reload(source: Source) -> None:
     source.write(w={"limits": {"max_concurrency": 3}})
     after = source.catalog.route(source.digest, "w")
     assert after.state is before.state
-    assert after.state.lane.capacity == 3
+    assert after.state.lane.size.max_concurrency == 3
     assert source.catalog.pool().workers[0].health is Health.DOWN
     source.clock.advance(10)
     assert source.catalog.pool().workers[0].health is Health.UP

@@ -4,18 +4,28 @@ import asyncio
 
 import pytest
 
+from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
-from podium_router.lanes import Lane, LaneLimits
+from podium_router.lanes import Lane, LaneLimits, LaneSize, Place
 
 
-def lane(capacity: int, *, max_waiting: int = 10, max_wait_s: float = 60.0) -> Lane:
-    made = Lane(LaneLimits(max_waiting, max_wait_s))
-    made.resize(capacity)
+def lane(
+    capacity: int,
+    *,
+    max_waiting: int = 10,
+    max_wait_s: float = 60.0,
+    requests_per_minute: int | None = None,
+    tokens_per_minute: int | None = None,
+) -> Lane:
+    made = Lane(LaneLimits(max_waiting, max_wait_s), SystemClock())
+    made.resize(LaneSize(capacity, requests_per_minute, tokens_per_minute))
     return made
 
 
-async def enter(of: Lane, seconds: float = 60.0) -> None:
-    await of.enter(asyncio.get_running_loop().time() + seconds)
+async def enter(of: Lane, seconds: float = 60.0, *, tenant_id: str = "t", tokens: int = 0) -> Place:
+    place = Place(tenant_id, tokens)
+    await of.enter(place, asyncio.get_running_loop().time() + seconds)
+    return place
 
 
 async def settle() -> None:
@@ -26,16 +36,17 @@ async def settle() -> None:
 class Visitor:
     """Enters a lane and stays until told to go."""
 
-    def __init__(self, of: Lane, seconds: float = 60.0) -> None:
+    def __init__(self, of: Lane, seconds: float = 60.0, tenant_id: str = "t") -> None:
         self.is_in = False
+        self.tenant_id = tenant_id
         self.go = asyncio.Event()
         self.task = asyncio.create_task(self._visit(of, seconds))
 
     async def _visit(self, of: Lane, seconds: float) -> None:
-        await enter(of, seconds)
+        place = await enter(of, seconds, tenant_id=self.tenant_id)
         self.is_in = True
         await self.go.wait()
-        of.leave()
+        of.leave(place)
 
 
 async def test_only_so_many_are_in_and_the_rest_follow_in_order() -> None:
@@ -109,10 +120,10 @@ async def test_growing_lets_waiters_in_and_shrinking_throws_nobody_out() -> None
     of = lane(1)
     visitors = [Visitor(of) for _ in range(3)]
     await settle()
-    of.resize(3)
+    of.resize(LaneSize(3))
     await settle()
     assert all(visitor.is_in for visitor in visitors)
-    of.resize(1)
+    of.resize(LaneSize(1))
     late = Visitor(of)
     visitors[0].go.set()
     await settle()
@@ -131,3 +142,84 @@ async def test_zero_means_not_limited() -> None:
     for visitor in visitors:
         visitor.go.set()
     await asyncio.gather(*[visitor.task for visitor in visitors])
+
+
+async def test_tenants_take_turns_however_many_calls_one_sends() -> None:
+    of = lane(1, max_waiting=100)
+    flood = [Visitor(of, tenant_id="loud") for _ in range(20)]
+    await settle()
+    quiet = [Visitor(of, tenant_id="quiet") for _ in range(2)]
+    await settle()
+    order: list[str] = []
+    waiting = [*flood, *quiet]
+    for _ in range(6):
+        (visitor,) = [v for v in waiting if v.is_in]
+        order.append(visitor.tenant_id)
+        waiting.remove(visitor)
+        visitor.go.set()
+        await settle()
+    assert order == ["loud", "loud", "quiet", "loud", "quiet", "loud"]
+    for visitor in waiting:
+        visitor.go.set()
+    await asyncio.gather(*[visitor.task for visitor in waiting])
+    assert (of.active, of.waiting) == (0, 0)
+
+
+async def test_where_the_queue_is_full_the_tenant_with_most_calls_gives_way() -> None:
+    of = lane(1, max_waiting=3)
+    loud = [Visitor(of, tenant_id="loud") for _ in range(4)]
+    await settle()
+    quiet = Visitor(of, tenant_id="quiet")
+    await settle()
+    with pytest.raises(PodiumError) as refused:
+        await loud[3].task
+    assert refused.value.reason == "WORKER_BUSY"
+    with pytest.raises(PodiumError):
+        await enter(of, tenant_id="loud")
+    assert of.waiting == 3
+    for visitor in (*loud[:3], quiet):
+        visitor.go.set()
+    await asyncio.gather(*[visitor.task for visitor in (*loud[:3], quiet)])
+
+
+async def test_requests_per_minute_are_kept_and_the_next_one_comes_in_its_time() -> None:
+    of = lane(0, requests_per_minute=1_200)
+    loop = asyncio.get_running_loop()
+    for _ in range(1_200):
+        of.leave(await enter(of))
+    began_s = loop.time()
+    for _ in range(3):
+        of.leave(await enter(of))
+    assert 0.1 < loop.time() - began_s < 0.6, "one each 50 ms"
+
+
+async def test_a_wait_that_is_too_long_is_refused_at_once_and_says_when_to_come_again() -> None:
+    of = lane(0, requests_per_minute=2)
+    for _ in range(2):
+        of.leave(await enter(of))
+    with pytest.raises(PodiumError) as refused:
+        await enter(of, seconds=5.0)
+    assert (refused.value.code, refused.value.reason) == (Code.RATE_LIMITED, "WORKER_RATE_LIMITED")
+    assert refused.value.retry_after_s == pytest.approx(30.0, abs=1.0)
+    assert of.waiting == 0
+
+
+async def test_tokens_are_reserved_as_estimated_and_settled_as_used() -> None:
+    of = lane(0, tokens_per_minute=1_000)
+    first = await enter(of, tokens=900)
+    with pytest.raises(PodiumError):
+        await enter(of, seconds=1.0, tokens=500)
+    first.used_tokens = 100
+    of.leave(first)
+    second = await enter(of, seconds=0.5, tokens=500)
+    second.used_tokens = 2_000
+    of.leave(second)
+    with pytest.raises(PodiumError) as refused:
+        await enter(of, seconds=1.0, tokens=1)
+    assert refused.value.retry_after_s == pytest.approx(66.0, abs=2.0), "more was used than there was"
+
+
+async def test_a_call_larger_than_a_minutes_allowance_waits_for_all_of_it_and_no_longer() -> None:
+    of = lane(0, tokens_per_minute=100)
+    await enter(of, seconds=0.5, tokens=5_000)
+    assert of.active == 1

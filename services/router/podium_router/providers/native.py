@@ -17,7 +17,6 @@ from aiohttp import (
     ClientTimeout,
     ConnectionTimeoutError,
     DummyCookieJar,
-    SocketTimeoutError,
     TCPConnector,
 )
 from aiohttp.abc import AbstractStreamWriter
@@ -42,10 +41,8 @@ _USER_AGENT: Final = "podium-router"
 
 @dataclass(frozen=True, slots=True)
 class ProviderLimits:
-    """Seconds and bytes. `idle_s` is the longest silence of a stream; the total is each call's deadline."""
+    """Bytes of one answer and of one event of a stream."""
 
-    connect_s: float = 5.0
-    idle_s: float = 120.0
     max_answer_bytes: int = 16 * 1024 * 1024
     max_event_bytes: int = 4 * 1024 * 1024
 
@@ -67,10 +64,6 @@ class NativeClient:
             },
         )
         self._resting: set[asyncio.Task[None]] = set()
-        self._timeout = ClientTimeout(total=None, sock_connect=limits.connect_s)
-        self._stream_timeout = ClientTimeout(
-            total=None, sock_connect=limits.connect_s, sock_read=limits.idle_s
-        )
 
     async def complete(self, request: ProviderRequest, answer: Answer, sink: DeltaSink) -> None:
         """Make the call and fill `answer`; put deltas into `sink` when it is streamed.
@@ -78,9 +71,10 @@ class NativeClient:
         Raises PodiumError (PROVIDER_FAILED, RATE_LIMITED, DEADLINE); what `answer` holds by then is what
         came. Cancelling closes the connection.
         """
+        pause = _Pause(request)
         try:
-            async with asyncio.timeout_at(request.deadline):
-                await self._exchange(request, answer, sink)
+            async with asyncio.timeout_at(request.deadline), pause.limit:
+                await self._exchange(request, answer, sink, pause)
         except PodiumError:
             raise
         except ProviderErrorEventError:
@@ -94,7 +88,7 @@ class NativeClient:
         except (ClientError, OSError, TimeoutError) as error:
             # What comes after a streamed answer's finish reason is only usage.
             if not (request.stream and answer.finish_reason):
-                raise _broken(error, answer) from None
+                raise pause.error(answer) or _broken(error, answer) from None
             answer.close()
 
     async def close(self) -> None:
@@ -103,7 +97,9 @@ class NativeClient:
             task.cancel()
         await self._session.close()
 
-    async def _exchange(self, request: ProviderRequest, answer: Answer, sink: DeltaSink) -> None:
+    async def _exchange(
+        self, request: ProviderRequest, answer: Answer, sink: DeltaSink, pause: "_Pause"
+    ) -> None:
         headers = {
             "Accept": "text/event-stream" if request.stream else "application/json",
             "X-Client-Request-Id": request.attempt_id,
@@ -117,14 +113,14 @@ class NativeClient:
             data=_Body(request.body, answer),
             headers=headers,
             allow_redirects=False,
-            timeout=self._stream_timeout if request.stream else self._timeout,
+            timeout=ClientTimeout(total=None, sock_connect=request.timeouts.connect_s),
         )
         is_done = False
         try:
             if response.status != _HTTP_OK:
                 raise await self._refusal(response)
             if request.stream and response.content_type != "application/json":
-                is_done = await self._read_stream(response, answer, sink)
+                is_done = await self._read_stream(response, answer, sink, pause)
             else:
                 body = await _read(response, self._limits.max_answer_bytes)
                 delta = answer.take_message(json.loads(body))
@@ -138,7 +134,9 @@ class NativeClient:
                 # A response that was read to its end has given its connection back already.
                 response.close()
 
-    async def _read_stream(self, response: ClientResponse, answer: Answer, sink: DeltaSink) -> bool:
+    async def _read_stream(
+        self, response: ClientResponse, answer: Answer, sink: DeltaSink, pause: "_Pause"
+    ) -> bool:
         """Read until the provider says that the answer is complete, or until the end of the body."""
         parser = SseParser(self._limits.max_event_bytes)
         size = 0
@@ -150,7 +148,9 @@ class NativeClient:
             if events:
                 if _take_events(events, answer, sink):
                     return True
+                pause.suspend()
                 await sink.room()
+            pause.restart(answer)
         if not (_take_last(parser.finish(), answer, sink) or answer.finish_reason):
             raise failures.stream_cut()
         return False
@@ -169,6 +169,34 @@ class NativeClient:
         except (PodiumError, ClientError, OSError, TimeoutError, ValueError, RecursionError):
             body = None
         return failures.refused(response.status, response.headers, body, self._clock.now_ns())
+
+
+class _Pause:
+    """The time until a stream's first output, then the time of each gap. A slow reader's time counts not."""
+
+    def __init__(self, request: ProviderRequest) -> None:
+        self._idle_s = request.timeouts.idle_s
+        self._loop = asyncio.get_running_loop()
+        self._first_by = self._loop.time() + request.timeouts.first_token_s
+        self.limit = asyncio.timeout_at(self._first_by if request.stream else None)
+
+    def suspend(self) -> None:
+        """The caller is waited for, not the provider."""
+        self._set(None)
+
+    def restart(self, answer: Answer) -> None:
+        """Something has come: wait anew. A comment or an empty delta is no output."""
+        self._set(self._first_by if answer.is_empty else self._loop.time() + self._idle_s)
+
+    def error(self, answer: Answer) -> PodiumError | None:
+        """Return what has taken too long; None when this was not it."""
+        if not self.limit.expired():
+            return None
+        return failures.no_first_token() if answer.is_empty else failures.silent()
+
+    def _set(self, when: float | None) -> None:
+        if not self.limit.expired():  # bytes may come in the very moment in which it ends
+            self.limit.reschedule(when)
 
 
 class _Body(Payload):
@@ -241,10 +269,10 @@ async def _read_rest(response: ClientResponse) -> None:
 
 
 def _broken(error: Exception, answer: Answer) -> PodiumError:
-    if isinstance(error, (ClientConnectorError, ConnectionTimeoutError)):
+    if isinstance(error, ConnectionTimeoutError):
+        return failures.no_connection_in_time()
+    if isinstance(error, ClientConnectorError):
         return failures.unreachable()
-    if isinstance(error, SocketTimeoutError):
-        return failures.silent()
     if isinstance(error, TimeoutError):
         return failures.too_slow()
     if not answer.dispatched:
