@@ -14,10 +14,11 @@ def worker(
     health: Health = Health.UP,
     max_output_tokens: int = 100,
     context_tokens: int = 0,
+    modalities: frozenset[str] = frozenset({"text"}),
 ) -> Worker:
     """Return a worker with a small card; `skills` maps names to accuracies in millionths."""
     measured = tuple(Skill(name, ppm, 10, "2026-11-30") for name, ppm in (skills or {}).items())
-    card = Card(measured, context_tokens, max_output_tokens, features=features)
+    card = Card(measured, context_tokens, max_output_tokens, modalities=modalities, features=features)
     return Worker(worker_id, "fake", f"{worker_id}-model", card, price, health=health)
 
 

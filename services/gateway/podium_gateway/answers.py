@@ -21,7 +21,7 @@ from podium_gateway.codecs.podium_object import PodiumView
 from podium_gateway.live_run import LiveRun
 
 RUN_ID_HEADER = "x-podium-run-id"
-_REQUEST_ID_HEADER = "x-request-id"
+_REQUEST_ID_HEADERS = ("request-id", "x-request-id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class AnswerContext:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of every response of the run; official clients show the second one."""
-        return {RUN_ID_HEADER: self.run_id, _REQUEST_ID_HEADER: self.run_id}
+        """The headers of every response of the run; Anthropic's and OpenAI's clients show the last two."""
+        return dict.fromkeys((RUN_ID_HEADER, *_REQUEST_ID_HEADERS), self.run_id)
 
 
 class RunFailedError(PodiumError):

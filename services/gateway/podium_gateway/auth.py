@@ -1,4 +1,4 @@
-"""Who is calling: a bearer key, looked up by its hash."""
+"""Who is calling: a key, looked up by its hash."""
 
 from collections.abc import Callable, Mapping
 
@@ -22,10 +22,7 @@ class Authenticator:
 
         Raises PodiumError: UNAUTHENTICATED without a valid key, POLICY_DENIED for a key that may not call.
         """
-        scheme, _, token = headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != _SCHEME or not token:
-            raise _unauthenticated('send your API key as "Authorization: Bearer <key>"', "MISSING_API_KEY")
-        principal = self._tenants().authenticate(token.strip(), self._clock.now_ns())
+        principal = self._tenants().authenticate(_token(headers), self._clock.now_ns())
         if principal is None:
             raise _unauthenticated("the API key is wrong, expired or revoked", "INVALID_API_KEY")
         if CLIENT not in principal.roles:
@@ -35,6 +32,16 @@ class Authenticator:
                 reason="ROLE_MISSING",
             )
         return principal
+
+
+def _token(headers: Mapping[str, str]) -> str:
+    """Return the key: the bearer's, or else the one in the header that Anthropic's clients send."""
+    scheme, _, token = headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == _SCHEME and token:
+        return token.strip()
+    if "Authorization" not in headers and (key := headers.get("x-api-key", "").strip()):
+        return key
+    raise _unauthenticated('send your API key as "Authorization: Bearer <key>"', "MISSING_API_KEY")
 
 
 def tenant_filter(principal: Principal) -> WorkerFilter:

@@ -7,6 +7,7 @@ row that a retry cannot help says `x-should-retry: false`: else one bad run is p
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.http_status import HTTP_STATUS_OF_CODE
@@ -73,6 +74,33 @@ def error_body(error: PodiumError) -> dict[str, object]:
             "code": error.reason.lower(),
             "param": error.param,
         }
+    }
+
+
+_ANTHROPIC_TYPE_OF_STATUS: Mapping[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    409: "invalid_request_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+
+
+def anthropic_error_body(error: PodiumError) -> dict[str, object]:
+    """Return the body that Anthropic's clients parse; `code` and `param` are Podium's own additions."""
+    described = cast("dict[str, object]", error_body(error)["error"])
+    kind = _ANTHROPIC_TYPE_OF_STATUS.get(http_row(error).status, "api_error")
+    if error.code is Code.BUDGET_EXHAUSTED:
+        kind = "billing_error"
+    return {
+        "type": "error",
+        "error": {**described, "type": kind},
+        "request_id": error.metadata.get("run_id"),
     }
 
 

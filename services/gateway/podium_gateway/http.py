@@ -15,8 +15,10 @@ from podium_gateway.answers import Front, RunFailedError
 from podium_gateway.auth import tenant_filter
 from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.codecs.openai_models import model_list, one_model
-from podium_gateway.errors import error_body, error_headers, http_row
+from podium_gateway.errors import anthropic_error_body, error_body, error_headers, http_row
 from podium_gateway.fronts.chat import ChatFront
+from podium_gateway.fronts.messages import MessagesFront, counted_tokens
+from podium_gateway.fronts.responses import ResponsesFront
 from podium_gateway.handler import RunHandler
 from podium_gateway.ports import ReadinessPort
 from podium_gateway.sse import STREAM
@@ -26,6 +28,7 @@ _log = logging.getLogger(__name__)
 _NANOS = 1_000_000_000
 _JSON = "application/json"
 _UNAVAILABLE = 503
+_MESSAGES_PATH = "/v1/messages"
 _CONNECTIONS = ConnectionLimits()
 
 
@@ -56,6 +59,11 @@ class Edge:
             return await self.handler.answer(request, front)
 
         return answer
+
+    async def count_tokens(self, request: web.Request) -> web.Response:
+        """Count the tokens of a request for `/v1/messages`."""
+        body = await self.handler.intake.small_body(request)
+        return web.Response(text=await counted_tokens(body), content_type=_JSON)
 
     async def models(self, request: web.Request) -> web.Response:
         """List what this tenant may name."""
@@ -100,6 +108,9 @@ def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     """Return the application with every route."""
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_render_errors(edge.telemetry)])
     app.router.add_post("/v1/chat/completions", edge.answering(ChatFront()))
+    app.router.add_post("/v1/responses", edge.answering(ResponsesFront()))
+    app.router.add_post(_MESSAGES_PATH, edge.answering(MessagesFront()))
+    app.router.add_post(f"{_MESSAGES_PATH}/count_tokens", edge.count_tokens)
     app.router.add_get("/v1/models", edge.models)
     # Worker names contain a slash.
     app.router.add_get("/v1/models/{model:.+}", edge.model)
@@ -126,9 +137,9 @@ def _render_errors(telemetry: RunTelemetry) -> Middleware:
             return await handler(request)
         except PodiumError as error:
             telemetry.refused(error)
-            return error_response(error)
+            return error_response(error, request.path)
         except web.HTTPException as error:
-            return error_response(_routing_error(request, error))
+            return error_response(_routing_error(request, error), request.path)
         except Exception:  # noqa: BLE001 - the edge's last line: nothing internal may leave
             _log.exception("a request failed unexpectedly")
             stream = request.get(STREAM)
@@ -138,14 +149,14 @@ def _render_errors(telemetry: RunTelemetry) -> Middleware:
                 return response
             failure = PodiumError(Code.INTERNAL, "unexpected")
             telemetry.refused(failure)
-            return error_response(failure)
+            return error_response(failure, request.path)
 
     return render_errors
 
 
-def error_response(error: PodiumError) -> web.Response:
-    """Return the response for an error that comes before the first byte."""
-    body = error_body(error)
+def error_response(error: PodiumError, path: str = "") -> web.Response:
+    """Return the response for an error that comes before the first byte, in the dialect of the path."""
+    body = anthropic_error_body(error) if path.startswith(_MESSAGES_PATH) else error_body(error)
     if isinstance(error, RunFailedError):
         body["podium"] = error.podium
     return web.Response(
@@ -168,7 +179,8 @@ def _routing_error(request: web.Request, error: web.HTTPException) -> PodiumErro
         return PodiumError(Code.TOO_LARGE, "the body is too large", reason="BODY_TOO_LARGE")
     return PodiumError(
         Code.NOT_FOUND,
-        "there is nothing at this URL; the API is POST /v1/chat/completions and GET /v1/models",
+        "there is nothing at this URL; the API is POST /v1/chat/completions, /v1/responses, /v1/messages "
+        "and GET /v1/models",
         reason="UNKNOWN_URL",
     )
 

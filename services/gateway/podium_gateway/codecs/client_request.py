@@ -50,6 +50,19 @@ def worker_of(model: str) -> str | None:
     raise model_not_found(model)
 
 
+def check_last_role(question: Question, worker_id: str | None, path: str | None = None) -> None:
+    """Refuse a conversation that does not end with the user, unless a named worker is asked.
+
+    A plan rewrites the last message around each subtask, which only a user's words allow. A named worker
+    gets the messages as they are, so its provider may judge their order.
+    """
+    if worker_id is None and question.last.role != "user":
+        raise refuse(
+            path or f"messages[{len(question.messages) - 1}].role",
+            f"the last message must be the user's, not {question.last.role}'s; or ask one worker/<id>",
+        )
+
+
 def model_not_found(model: str) -> PodiumError:
     """Return the error for a model name that this gateway does not serve."""
     return PodiumError(

@@ -1,7 +1,7 @@
 """A chat completions request, decoded: strict where a mistake would cost money or hide itself."""
 
 from podium_core.domain.run import Question
-from podium_gateway.codecs.client_request import ClientRequest, decode_model, worker_of
+from podium_gateway.codecs.client_request import ClientRequest, check_last_role, decode_model, worker_of
 from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.openai_messages import decode_messages
 from podium_gateway.codecs.openai_parameters import decode_parameters
@@ -20,7 +20,7 @@ def decode_chat_request(body: bytes) -> ClientRequest:
     if fields.get("messages") is None:
         raise refuse("messages", "is missing", reason="MISSING_FIELD")
     question = Question(decode_messages(fields["messages"]))
-    _check_last_role(question, worker_id)
+    check_last_role(question, worker_id)
     parameters = decode_parameters(fields)
     wishes = decode_wishes(fields.get("podium"))
     if wishes.dry_run and parameters.stream:
@@ -28,13 +28,3 @@ def decode_chat_request(body: bytes) -> ClientRequest:
     if wishes.events and not parameters.stream:
         raise refuse("podium.events", "step events need stream: true")
     return ClientRequest(model, worker_id, question, parameters, wishes)
-
-
-def _check_last_role(question: Question, worker_id: str | None) -> None:
-    # A plan rewrites the last message around each subtask, which only a user's words allow. A named
-    # worker gets the messages as they are, so its provider may judge their order.
-    if worker_id is None and question.last.role != "user":
-        last = f"messages[{len(question.messages) - 1}].role"
-        raise refuse(
-            last, f"the last message must be the user's, not {question.last.role}'s; or ask one worker/<id>"
-        )

@@ -26,6 +26,10 @@ class PodiumView:
     metadata: Mapping[str, str]
     demo_workers: frozenset[str]
 
+    def is_demo(self, worker_id: str) -> bool:
+        """Say whether a worker is a demonstration."""
+        return worker_id in self.demo_workers
+
     def finished(self, finished: RunFinished, plans: Sequence[PlanReply]) -> dict[str, object]:
         """Return everything a client may know of its finished run."""
         shown: dict[str, object] = {
@@ -117,7 +121,7 @@ class PodiumView:
         return shown
 
     def _worker(self, worker_id: str) -> dict[str, object]:
-        return {"worker": worker_id, **({"demo": True} if worker_id in self.demo_workers else {})}
+        return {"worker": worker_id, **({"demo": True} if self.is_demo(worker_id) else {})}
 
     def _caps(self) -> dict[str, object]:
         """Return the limits that held, the tightest of request, tenant and server; None is no limit."""

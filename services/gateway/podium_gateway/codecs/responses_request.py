@@ -1,0 +1,233 @@
+"""A request of OpenAI's Responses, decoded: its fields become a chat request's, or are refused by name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium_core.domain.run import Question
+from podium_gateway.codecs.client_request import ClientRequest, check_last_role, decode_model, worker_of
+from podium_gateway.codecs.fields import (
+    as_array,
+    as_boolean,
+    as_choice,
+    as_integer,
+    as_object,
+    as_string,
+    known_fields,
+    refuse,
+)
+from podium_gateway.codecs.openai_messages import decode_messages
+from podium_gateway.codecs.openai_parameters import decode_parameters
+from podium_gateway.codecs.openai_podium import decode_wishes
+from podium_gateway.codecs.responses_input import decode_input
+from podium_gateway.codecs.responses_tools import Tools, decode_tool_choice, decode_tools
+from podium_gateway.codecs.strict_json import parse_object
+
+# Fields that mean in Responses what they mean in Chat Completions.
+_SAME = frozenset(
+    (
+        "metadata",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "service_tier",
+        "stream",
+        "temperature",
+        "top_p",
+        "user",
+    )
+)
+_OWN = frozenset(
+    (
+        "client_metadata",
+        "include",
+        "input",
+        "instructions",
+        "max_output_tokens",
+        "model",
+        "podium",
+        "reasoning",
+        "store",
+        "stream_options",
+        "text",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "truncation",
+    )
+)
+_UNSUPPORTED = frozenset(
+    (
+        "background",
+        "context_management",
+        "conversation",
+        "max_tool_calls",
+        "moderation",
+        "previous_response_id",
+        "prompt",
+        "prompt_cache_options",
+    )
+)
+# What may be included. Podium's answers hold none of it, which asks for nothing, but logprobs they may.
+_INCLUDABLE = (
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "message.output_text.logprobs",
+    "reasoning.encrypted_content",
+    "web_search_call.action.sources",
+    "web_search_call.results",
+)
+_SUMMARIES = ("auto", "concise", "detailed")
+_MAX_LOGPROBS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsesRequest:
+    """One decoded request. `echo` are the fields that the response repeats."""
+
+    request: ClientRequest
+    echo: Mapping[str, object]
+    custom_tools: frozenset[str]
+    wants_summary: bool
+
+
+def decode_responses_request(body: bytes) -> ResponsesRequest:
+    """Return what the client asks for.
+
+    Raises PodiumError: INVALID_REQUEST naming the field and what to change, NOT_FOUND for an unknown model.
+    """
+    given = _given(parse_object(body))
+    model = decode_model(given.get("model"))
+    worker_id = worker_of(model)
+    if "input" not in given:
+        raise refuse("input", "is missing", reason="MISSING_FIELD")
+    messages = decode_input(given["input"])
+    if "instructions" in given and (text := as_string(given["instructions"], "instructions")):
+        messages.insert(0, {"role": "system", "content": text})
+    if not messages:
+        raise refuse("input", "holds no message", reason="MISSING_FIELD")
+    question = Question(decode_messages(messages))
+    check_last_role(question, worker_id, "input")
+    tools = decode_tools(given.get("tools", []))
+    fields, summary = _chat_fields(given, tools)
+    parameters = decode_parameters(fields)
+    wishes = decode_wishes(given.get("podium"))
+    if wishes.dry_run and parameters.stream:
+        raise refuse("podium.dry_run", "a dry run has nothing to stream; send stream: false")
+    if wishes.events:
+        raise refuse("podium.events", 'ask for the steps with reasoning: {"summary": "auto"}')
+    request = ClientRequest(model, worker_id, question, parameters, wishes)
+    return ResponsesRequest(request, _echo(given), tools.custom, wants_summary=summary)
+
+
+def _given(fields: Mapping[str, object]) -> dict[str, object]:
+    given = {name: value for name, value in fields.items() if value is not None}
+    for name, value in given.items():
+        if name in _UNSUPPORTED:
+            if name == "background" and value is False:
+                continue
+            problem = "Podium cannot honour this parameter; remove it"
+            raise refuse(name, problem, reason="UNSUPPORTED_PARAMETER")
+        if name not in _SAME and name not in _OWN:
+            raise refuse(name[:64], "unknown parameter; remove it", reason="UNKNOWN_PARAMETER")
+    return given
+
+
+def _chat_fields(given: Mapping[str, object], tools: Tools) -> tuple[dict[str, object], bool]:
+    """Return the optional fields in Chat Completions' words, and whether summaries are wanted."""
+    fields = {name: value for name, value in given.items() if name in _SAME}
+    if "max_output_tokens" in given:
+        limit = as_integer(given["max_output_tokens"], "max_output_tokens", at_least=1)
+        fields["max_completion_tokens"] = limit
+    if "tool_choice" in given:
+        tools, choice = decode_tool_choice(given["tool_choice"], tools)
+        if tools.functions or choice not in ("auto", "none"):
+            fields["tool_choice"] = choice
+    if tools.functions:
+        fields["tools"] = list(tools.functions)
+    else:
+        fields.pop("parallel_tool_calls", None)
+    _check_harmless(given)
+    if given.get("top_logprobs"):
+        param = "top_logprobs"
+        fields[param] = as_integer(given[param], param, at_least=0, at_most=_MAX_LOGPROBS)
+        fields["logprobs"] = True
+    fields.update(_text(given.get("text", {})))
+    effort, wants_summary = _reasoning(given.get("reasoning", {}))
+    if effort is not None:
+        fields["reasoning_effort"] = effort
+    return fields, wants_summary
+
+
+def _check_harmless(given: Mapping[str, object]) -> None:
+    """Check fields that ask for nothing of a worker."""
+    for index, item in enumerate(as_array(given.get("include", []), "include")):
+        as_choice(item, f"include[{index}]", _INCLUDABLE)
+    if "truncation" in given:
+        as_choice(given["truncation"], "truncation", ("disabled",))
+    if as_boolean(given.get("store", False), "store"):
+        raise refuse("store", "responses are not stored; send store: false", reason="UNSUPPORTED_PARAMETER")
+    options = as_object(given.get("stream_options", {}), "stream_options")
+    known_fields(options, ("include_obfuscation",), "stream_options")
+    if "client_metadata" in given:
+        as_object(given["client_metadata"], "client_metadata")
+
+
+def _text(value: object) -> dict[str, object]:
+    text = as_object(value, "text")
+    known_fields(text, ("format", "verbosity"), "text")
+    fields: dict[str, object] = {}
+    if text.get("verbosity") is not None:
+        fields["verbosity"] = as_choice(text["verbosity"], "text.verbosity", ("high", "low", "medium"))
+    if text.get("format") is None:
+        return fields
+    wanted = as_object(text["format"], "text.format")
+    kind = as_choice(wanted.get("type"), "text.format.type", ("json_object", "json_schema", "text"))
+    if kind == "json_schema":
+        as_string(wanted.get("name"), "text.format.name", at_most=64, may_be_empty=False)
+        as_object(wanted.get("schema"), "text.format.schema")
+        schema = {name: item for name, item in wanted.items() if name != "type" and item is not None}
+        known_fields(schema, ("description", "name", "schema", "strict"), "text.format")
+        fields["response_format"] = {"type": kind, "json_schema": schema}
+    elif kind == "json_object":
+        fields["response_format"] = {"type": kind}
+    return fields
+
+
+def _reasoning(value: object) -> tuple[str | None, bool]:
+    reasoning = as_object(value, "reasoning")
+    known_fields(reasoning, ("context", "effort", "generate_summary", "summary"), "reasoning")
+    wants_summary = False
+    for name in ("generate_summary", "summary"):
+        if reasoning.get(name) is not None:
+            wanted = as_choice(reasoning[name], f"reasoning.{name}", (*_SUMMARIES, "none"))
+            wants_summary = wanted != "none"
+    effort = reasoning.get("effort")
+    return None if effort is None else as_string(effort, "reasoning.effort", at_most=64), wants_summary
+
+
+def _echo(given: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields that a response repeats, with the defaults of those that were not given."""
+    defaults: dict[str, object] = {
+        "instructions": None,
+        "max_output_tokens": None,
+        "metadata": {},
+        "parallel_tool_calls": True,
+        "reasoning": {"effort": None, "summary": None},
+        "service_tier": "default",
+        "temperature": 1.0,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": 1.0,
+        "truncation": "disabled",
+        "user": None,
+    }
+    return {
+        "background": False,
+        "previous_response_id": None,
+        "store": False,
+        **{name: given.get(name, default) for name, default in defaults.items()},
+    }

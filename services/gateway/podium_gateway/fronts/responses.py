@@ -1,0 +1,142 @@
+"""`POST /v1/responses`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from podium_core.config.tenants import Principal
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.orchestration.events import Planned, RunEvent, StepEnded, StepResult, StepStarted
+from podium_core.orchestration.ports import Delta, PlanReply
+from podium_gateway.answers import AnswerContext, Answered, Asked, StreamedAnswer
+from podium_gateway.codecs.openai_answer import json_text
+from podium_gateway.codecs.responses_answer import ResponseFrame, output_items
+from podium_gateway.codecs.responses_events import ResponseEncoder
+from podium_gateway.codecs.responses_request import ResponsesRequest, decode_responses_request
+from podium_gateway.errors import INTERNAL_MESSAGE
+
+_US_PER_S = 1_000_000
+
+
+class ResponsesFront:
+    """OpenAI's Responses."""
+
+    async def decode(self, body: bytes, principal: Principal) -> Asked:
+        """Return what the client asks for; raise PodiumError naming the field to blame."""
+        del principal
+        decoded = decode_responses_request(body)
+        return Asked(decoded.request, ResponsesRendering(decoded))
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsesRendering:
+    """Tells one answer as a response, or as the events that build it."""
+
+    asked: ResponsesRequest
+
+    def whole(self, done: Answered, context: AnswerContext) -> str:
+        """Return the response."""
+        frame = self._frame(context)
+        summary = self._summary(done.finished.steps, context) if self.asked.wants_summary else ()
+        output = output_items(frame, done.answer, summary)
+        return json_text(frame.finished(done.finished, done.answer, output, done.podium))
+
+    def dry_run(self, podium: Mapping[str, object], context: AnswerContext) -> str:
+        """Return a response without output that carries the plan."""
+        return json_text(self._frame(context).response("completed", [], podium=podium))
+
+    def streamed(self, context: AnswerContext) -> StreamedAnswer:
+        """Return a renderer of events."""
+        return ResponsesStream(context, self._frame(context), wants_summary=self.asked.wants_summary)
+
+    def _frame(self, context: AnswerContext) -> ResponseFrame:
+        return ResponseFrame(
+            context.run_id, context.model, context.created, self.asked.echo, self.asked.custom_tools
+        )
+
+    def _summary(self, steps: Sequence[StepResult], context: AnswerContext) -> list[str]:
+        return [_ended(step, is_demo=context.view.is_demo(step.worker_id)) for step in steps]
+
+
+class ResponsesStream(StreamedAnswer):
+    """Renders a run as items that open, grow and close, then one terminal event."""
+
+    def __init__(self, context: AnswerContext, frame: ResponseFrame, *, wants_summary: bool) -> None:
+        super().__init__(context)
+        self._encoder = ResponseEncoder(frame)
+        self._wants_summary = wants_summary
+        self._is_started = False
+
+    def keep_alive(self) -> str:
+        """Return `response.in_progress`, since readers of parsed events never see a comment."""
+        if self._is_started:
+            return self._encoder.keep_alive()
+        texts: list[str] = []
+        self._start(texts)
+        return "".join(texts)
+
+    def _news(self, event: RunEvent, texts: list[str]) -> None:
+        # Once the answer has begun, its reasoning is over.
+        if not self._wants_summary or self._has_output:
+            return
+        text = self._told(event)
+        if text:
+            self._start(texts)
+            texts.append(self._encoder.summary(text))
+
+    def _told(self, event: RunEvent) -> str:
+        view = self._context.view
+        if isinstance(event, Planned):
+            return _planned(event.reply)
+        if isinstance(event, StepStarted):
+            return _started(event, self._plans[-1], is_demo=view.is_demo(event.worker_id))
+        if isinstance(event, StepEnded):
+            return _ended(event.result, is_demo=view.is_demo(event.result.worker_id))
+        return ""
+
+    def _delta(self, delta: Delta, texts: list[str]) -> None:
+        self._start(texts)
+        texts.append(self._encoder.delta(delta))
+
+    def _answered(self, done: Answered, texts: list[str]) -> None:
+        self._start(texts)
+        texts.append(self._encoder.finish(done.finished, done.answer, done.podium))
+
+    def _failed(self, error: PodiumError, podium: Mapping[str, object] | None, *, is_sealed: bool) -> str:
+        del is_sealed  # a response that failed is never taken for whole
+        texts: list[str] = []
+        self._start(texts)
+        message = INTERNAL_MESSAGE if error.code is Code.INTERNAL else error.message
+        texts.append(self._encoder.failed(error, message, podium))
+        return "".join(texts)
+
+    def _start(self, texts: list[str]) -> None:
+        if not self._is_started:
+            self._is_started = True
+            texts.append(self._encoder.start())
+
+
+def _planned(reply: PlanReply) -> str:
+    steps = reply.plan.steps
+    if not steps:
+        return "**The answer stands**"
+    head = f"**Round {reply.plan.round + 1}**\n\n" if reply.plan.round else ""
+    count = "one step" if len(steps) == 1 else f"{len(steps)} steps"
+    return f"{head}**Planned {count}**\n\nBy {', then '.join(step.worker_id for step in steps)}."
+
+
+def _started(event: StepStarted, reply: PlanReply, *, is_demo: bool) -> str:
+    steps = reply.plan.steps
+    subtask = steps[event.step_index].subtask if event.step_index < len(steps) else ""
+    head = f"**Step {event.step_index + 1}: {_named(event.worker_id, is_demo=is_demo)}**"
+    return f"{head}\n\n{subtask or 'The question as it is.'}"
+
+
+def _ended(step: StepResult, *, is_demo: bool) -> str:
+    took_s = (step.ended_us - step.started_us) / _US_PER_S
+    named = _named(step.worker_id, is_demo=is_demo)
+    how = "done" if step.ok else f"failed ({step.error.reason.lower() if step.error else 'no answer'})"
+    return f"**Step {step.step_index + 1}: {named} {how}**\n\nAfter {took_s:.1f} s."
+
+
+def _named(worker_id: str, *, is_demo: bool) -> str:
+    return f"{worker_id} (demo)" if is_demo else worker_id
