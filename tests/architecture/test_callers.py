@@ -3,10 +3,12 @@
 import pytest
 from google.protobuf.descriptor import ServiceDescriptor
 
+import podium_audit.conversation_servicer
 import podium_audit.servicer
+import podium_audit.stop_servicer
 import podium_conductor.servicer
 import podium_router.servicer
-from podium.audit.v1 import audit_service_pb2
+from podium.audit.v1 import audit_service_pb2, conversation_service_pb2, stop_service_pb2
 from podium.conductor.v1 import conductor_service_pb2
 from podium.router.v1 import router_service_pb2
 from podium_core.runtime.identity import SERVICES
@@ -23,6 +25,20 @@ CALLERS = {
             "EndAttempt": {"router"},
             "Seal": {"gateway", "cli"},
             "RenewLease": {"gateway", "cli"},
+        },
+    ),
+    "podium.audit.v1.ConversationService": (
+        podium_audit.conversation_servicer.PERMISSIONS,
+        conversation_service_pb2.DESCRIPTOR.services_by_name["ConversationService"],
+        {"PutItem": {"gateway"}, "GetItem": {"gateway"}, "DeleteItem": {"gateway"}},
+    ),
+    "podium.audit.v1.StopService": (
+        podium_audit.stop_servicer.PERMISSIONS,
+        stop_service_pb2.DESCRIPTOR.services_by_name["StopService"],
+        {
+            "RequestStop": {"cli", "gateway"},
+            "ClearStop": {"cli"},
+            "ListStops": {"cli", "gateway"},
         },
     ),
     "podium.conductor.v1.ConductorService": (

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from sqlite3 import connect
 
 import pytest
 
@@ -15,6 +16,7 @@ from podium_audit.ports import (
     LogStore,
     RunRow,
     SealRow,
+    StopRow,
     StoreError,
     TileRow,
 )
@@ -285,3 +287,29 @@ class TestSqliteAlone:
         intruder.close()
         store.commit(one_run())
         store.close()
+
+
+def test_a_stop_stands_until_it_is_cleared(store: LogStore) -> None:
+    batch = one_run()
+    batch.stops = [StopRow("", "w1", 7), StopRow("acme", "", 8)]
+    store.commit(batch)
+    assert sorted(store.stops()) == [StopRow("", "w1", 7), StopRow("acme", "", 8)]
+    later = one_run(2, first=2)
+    later.stops = [StopRow("", "w1", 0), StopRow("acme", "", 9)]
+    store.commit(later)
+    assert store.stops() == [StopRow("acme", "", 9)]
+
+
+def test_a_log_of_the_version_before_stops_is_taken_over(tmp_path: Path) -> None:
+    older = SqliteStore(tmp_path / "log.db", busy_s=0.1)
+    older.open()
+    older.commit(one_run())
+    older.close()
+    with connect(tmp_path / "log.db") as database:
+        database.execute("DROP TABLE stops")
+        database.execute("PRAGMA user_version = 1")
+    newer = SqliteStore(tmp_path / "log.db", busy_s=0.1)
+    newer.open()
+    assert newer.stops() == []
+    assert newer.run("run_1") is not None
+    newer.close()

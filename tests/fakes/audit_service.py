@@ -12,11 +12,10 @@ from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.trace import NoOpTracerProvider, Tracer
 
 from podium.audit.v1 import audit_service_pb2 as pb
-from podium.audit.v1 import audit_service_pb2_grpc
+from podium.audit.v1 import audit_service_pb2_grpc, conversation_service_pb2_grpc, stop_service_pb2_grpc
 from podium.plan.v1 import plan_pb2
 from podium_audit import http
-from podium_audit.assembly import Audit, open_audit
-from podium_audit.servicer import PERMISSIONS
+from podium_audit.assembly import PERMISSIONS, Audit, open_audit
 from podium_audit.settings import AuditSettings
 from podium_core.config.tenants import new_key
 from podium_core.runtime.grpc_client import open_channel
@@ -60,6 +59,32 @@ def settings_for(home: Path, tls_dir: Path, **changes: Any) -> AuditSettings:
     return AuditSettings(**{**values, **changes})
 
 
+@dataclass(frozen=True, slots=True)
+class Stubs:
+    """Everything one caller may try to call."""
+
+    audit: Any
+    conversations: Any
+    stops: Any
+
+    @classmethod
+    def of(cls, channel: Any) -> "Stubs":
+        """Return stubs over a channel."""
+        return cls(
+            audit_service_pb2_grpc.AuditServiceStub(channel),
+            conversation_service_pb2_grpc.ConversationServiceStub(channel),
+            stop_service_pb2_grpc.StopServiceStub(channel),
+        )
+
+    def method(self, name: str) -> Any:
+        """Return a method of whichever service has it."""
+        return next(
+            getattr(stub, name)
+            for stub in (self.audit, self.conversations, self.stops)
+            if hasattr(stub, name)
+        )
+
+
 @dataclass(slots=True)
 class RunningAudit:
     """A service that serves, and one stub per calling service."""
@@ -67,6 +92,7 @@ class RunningAudit:
     audit: Audit
     home: Path
     url: str
+    address: str
     stubs: dict[str, Any]
     tokens: dict[str, str]
     session: aiohttp.ClientSession
@@ -75,7 +101,7 @@ class RunningAudit:
     async def call(self, service: str, method: str, request: Any) -> Any:
         """Call a method as `service`; raise PodiumError."""
         with rpc_errors("audit"):
-            return await getattr(self.stubs[service], method)(request, timeout=10)
+            return await self.stubs[service].method(method)(request, timeout=10)
 
     async def get(self, path: str, key: str = "auditor") -> tuple[int, Any]:
         """Read a page with a key; return status and decoded JSON or text."""
@@ -108,7 +134,7 @@ async def running_audit(
         audit = await open_audit(settings, telemetry)
         stack.push_async_callback(audit.close)
         server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
-        audit_service_pb2_grpc.add_AuditServiceServicer_to_server(audit.servicer, server.server)
+        audit.serve_on(server.server)
         port = await server.start()
         stack.push_async_callback(server.stop, 0)
         runner, http_port = await listen(audit.http.application(), "127.0.0.1", 0, refuse=http.refusal)
@@ -118,9 +144,11 @@ async def running_audit(
         for service in ("gateway", "router", "conductor", "cli", *callers):
             channel = open_channel(f"127.0.0.1:{port}", "audit", tls_of(tls_dir, service))
             stack.push_async_callback(channel.close)
-            stubs[service] = audit_service_pb2_grpc.AuditServiceStub(channel)
+            stubs[service] = Stubs.of(channel)
         tokens = json.loads((home / "tokens.json").read_text())
-        yield RunningAudit(audit, home, f"http://127.0.0.1:{http_port}", stubs, tokens, session)
+        yield RunningAudit(
+            audit, home, f"http://127.0.0.1:{http_port}", f"127.0.0.1:{port}", stubs, tokens, session
+        )
 
 
 def open_request(run_id: str, **changes: Any) -> pb.OpenRunRequest:

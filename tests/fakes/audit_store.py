@@ -12,6 +12,7 @@ from podium_audit.ports import (
     LeafRow,
     RunRow,
     SealRow,
+    StopRow,
     StoreError,
 )
 
@@ -29,6 +30,7 @@ class FakeLogStore:
     checkpoints: list[CheckpointRow] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     money: dict[tuple[str, str], int] = field(default_factory=dict)
+    stop_rows: dict[tuple[str, str], StopRow] = field(default_factory=dict)
     failures: int = 0
     commits: int = 0
 
@@ -54,6 +56,7 @@ class FakeLogStore:
         self.tiles.update(((row.level, row.tile_index), row.hashes) for row in batch.tiles)
         self.counts.update(batch.leaf_counts)
         self.money.update(((tenant, month), amount) for tenant, month, amount in batch.settled)
+        self.stop_rows.update(((row.tenant_id, row.worker_id), row) for row in batch.stops)
         if batch.checkpoint is not None:
             self.checkpoints.append(batch.checkpoint)
 
@@ -137,6 +140,10 @@ class FakeLogStore:
     def settled(self) -> dict[tuple[str, str], int]:
         """Return money per tenant and month."""
         return dict(self.money)
+
+    def stops(self) -> list[StopRow]:
+        """Return the stops that stand."""
+        return [row for row in self.stop_rows.values() if row.since_us]
 
     def _owned(self, tenant_id: str, principal_id: str | None) -> list[RunRow]:
         return [

@@ -19,6 +19,7 @@ from podium_gateway.assembly import Backing, build_edge
 from podium_gateway.http import Edge, build_app, serve
 from podium_gateway.ports import Readiness
 from podium_gateway.settings import GatewaySettings
+from tests.fakes.conversations import FakeConversations
 from tests.fakes.planner import FakePlanner
 from tests.fakes.pools import pool, worker
 from tests.fakes.recorder import FakeRecorder
@@ -96,6 +97,7 @@ class EdgeServer:
     pool: FakePool
     leases: FakeLeases
     readiness: FakeReadiness
+    conversations: FakeConversations
 
     @property
     def auth(self) -> dict[str, str]:
@@ -118,18 +120,21 @@ async def running_edge(
     tenant: Tenant | None = None,
     telemetry: Telemetry | None = None,
     gate: GateTable | None = None,
+    conversations: FakeConversations | None = None,
     **settings: object,
 ) -> AsyncGenerator[EdgeServer, None]:
     """Serve an edge on a free loopback port."""
     configured = gateway_settings(**settings)
     fake_pool, leases, readiness = FakePool(workers_of or two_workers()), FakeLeases(), FakeReadiness()
-    known = tenants(tenant)
+    known, kept = tenants(tenant), conversations or FakeConversations()
     backing = Backing(
         planner=planner or FakePlanner(),
         workers=workers or FakeWorkers(),
         recorder=recorder or FakeRecorder(),
         pool=fake_pool,
         leases=leases,
+        conversations=kept,
+        stops=kept,
         readiness=readiness,
         tenants=lambda: known,
         gate=lambda: gate or GateTable(),
@@ -140,7 +145,7 @@ async def running_edge(
     )
     server, port = await serve(build_app(edge, configured.max_body_bytes), "127.0.0.1", 0)
     try:
-        yield EdgeServer(f"http://127.0.0.1:{port}", edge, server, fake_pool, leases, readiness)
+        yield EdgeServer(f"http://127.0.0.1:{port}", edge, server, fake_pool, leases, readiness, kept)
     finally:
         edge.handler.runs.cancel_all()
         await edge.admission.empty(5)

@@ -244,9 +244,11 @@ async def test_records_are_spans_under_the_callers(tmp_path: Path, tls_dir: Path
         with tracer.start_as_current_span("run") as run:
             parent = trace.format_trace_id(run.get_span_context().trace_id)
             header = f"00-{parent}-{trace.format_span_id(run.get_span_context().span_id)}-01"
-            await audit.stubs["gateway"].OpenRun(open_request("run_1"), metadata=(("traceparent", header),))
+            await audit.stubs["gateway"].audit.OpenRun(
+                open_request("run_1"), metadata=(("traceparent", header),)
+            )
             with pytest.raises(grpc.aio.AioRpcError, match="no such run"):
-                await audit.stubs["router"].BeginAttempt(
+                await audit.stubs["router"].audit.BeginAttempt(
                     begin_request("a", "run_9"), metadata=(("traceparent", header),)
                 )
     opened, refused, parent_span = spans.get_finished_spans()

@@ -5,10 +5,8 @@ import gc
 import sys
 from contextlib import AsyncExitStack
 
-from podium.audit.v1.audit_service_pb2_grpc import add_AuditServiceServicer_to_server
 from podium_audit import http
-from podium_audit.assembly import Audit, open_audit
-from podium_audit.servicer import PERMISSIONS
+from podium_audit.assembly import PERMISSIONS, Audit, open_audit
 from podium_audit.settings import AuditSettings
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_server import GrpcServer
@@ -29,7 +27,7 @@ async def serve(settings: AuditSettings) -> None:
         audit = await open_audit(settings, telemetry)
         stack.push_async_callback(audit.close)
         server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
-        add_AuditServiceServicer_to_server(audit.servicer, server.server)
+        audit.serve_on(server.server)
         await _serve_http(settings, audit, stack)
         await server.start()
         # What has been built by now stays: no collection need look at it again.

@@ -3,14 +3,21 @@
 Apart from `__main__`, so that tests can have a whole service without a process.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from podium_audit import keys
+import grpc
+
+from podium.audit.v1.audit_service_pb2_grpc import add_AuditServiceServicer_to_server
+from podium.audit.v1.conversation_service_pb2_grpc import add_ConversationServiceServicer_to_server
+from podium.audit.v1.stop_service_pb2_grpc import add_StopServiceServicer_to_server
+from podium_audit import conversation_servicer, keys, servicer, stop_servicer
 from podium_audit.checkpoint import CheckpointSigner
+from podium_audit.conversation_servicer import ConversationServicer
+from podium_audit.conversations import Conversations
 from podium_audit.group_commit import GroupCommit
 from podium_audit.head_guard import HeadGuard
 from podium_audit.http import AuditHttp
@@ -21,6 +28,8 @@ from podium_audit.readers import Readers, View
 from podium_audit.sealing import Reaper, Sealer
 from podium_audit.servicer import AuditServicer
 from podium_audit.settings import AuditSettings
+from podium_audit.stop_servicer import StopServicer
+from podium_audit.stores.conversations import SqliteConversations
 from podium_audit.stores.run_keys import SqliteKeyReader, SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
@@ -34,6 +43,14 @@ from podium_core.runtime.telemetry import Telemetry
 
 LOG_FILE = "log.db"
 RUN_KEYS_FILE = "run-keys.db"
+CONVERSATIONS_FILE = "conversations.db"
+
+PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
+    **servicer.PERMISSIONS,
+    **conversation_servicer.PERMISSIONS,
+    **stop_servicer.PERMISSIONS,
+}
+"""Who may call what, over every service of this server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +59,39 @@ class Audit:
 
     commit: GroupCommit
     servicer: AuditServicer
+    conversation_servicer: ConversationServicer
+    stop_servicer: StopServicer
     http: AuditHttp
     reaper: Reaper
     guard: HeadGuard
     log: Log
     files: "Files"
     tenants: Watched[Tenants]
+    conversations: Conversations
     _sealer: Sealer
     _readers: Readers
     _drain_s: float
 
+    def serve_on(self, server: grpc.aio.Server) -> None:
+        """Let a gRPC server answer for every service; it must ask for `PERMISSIONS`."""
+        add_AuditServiceServicer_to_server(self.servicer, server)
+        add_ConversationServiceServicer_to_server(self.conversation_servicer, server)
+        add_StopServiceServicer_to_server(self.stop_servicer, server)
+
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         """Return what must run beside the servers."""
-        return [self.reaper.run(), self.guard.keep(self.log), self.tenants.watch()]
+        return [
+            self.reaper.run(),
+            self.guard.keep(self.log),
+            self.tenants.watch(),
+            self.conversations.keep_swept(),
+        ]
 
     async def close(self) -> None:
         """Commit what waits, write the last checkpoint and let go of the files."""
         await self._sealer.drain(self._drain_s)
         await self.commit.stop()
+        await self.conversations.close()
         self.guard.write(self.log.newest_note)
         self._readers.close()
         self.files.close()
@@ -79,19 +111,13 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     log = Log(
         files.store, files.run_keys, files.signer, leases, clock, max_content_bytes=settings.max_content_bytes
     )
-    commit = GroupCommit(
-        log,
-        clock,
-        CommitMetrics(telemetry.meter, lambda: log.figures),
-        queue_bound=settings.queue_bound,
-        batch_limit=settings.batch_limit,
-        commit_wait_s=settings.commit_wait_s,
-    )
+    commit = _group_commit(log, settings, telemetry, clock)
     guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
-    await _start(files, guard, commit)
+    conversations = _conversations(files, settings, clock)
+    await _start(files, guard, commit, conversations)
     readers = Readers(files.view)
     sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
-    servicer = AuditServicer(
+    audit_servicer = AuditServicer(
         commit,
         sealer,
         leases,
@@ -102,7 +128,41 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     http = AuditHttp(commit, readers, files.signer, lambda: tenants.current, clock, ids)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
-        commit, servicer, http, reaper, guard, log, files, tenants, sealer, readers, settings.drain_s
+        commit,
+        audit_servicer,
+        ConversationServicer(conversations, commit, ids, max_item_bytes=settings.max_item_bytes),
+        StopServicer(commit, lambda: log.stops),
+        http,
+        reaper,
+        guard,
+        log,
+        files,
+        tenants,
+        conversations,
+        sealer,
+        readers,
+        settings.drain_s,
+    )
+
+
+def _group_commit(log: Log, settings: AuditSettings, telemetry: Telemetry, clock: Clock) -> GroupCommit:
+    return GroupCommit(
+        log,
+        clock,
+        CommitMetrics(telemetry.meter, lambda: log.figures),
+        queue_bound=settings.queue_bound,
+        batch_limit=settings.batch_limit,
+        commit_wait_s=settings.commit_wait_s,
+    )
+
+
+def _conversations(files: "Files", settings: AuditSettings, clock: Clock) -> Conversations:
+    return Conversations(
+        files.conversations,
+        files.wrapper,
+        clock,
+        wait_s=settings.commit_wait_s,
+        sweep_every_s=settings.sweep_interval_s,
     )
 
 
@@ -112,6 +172,7 @@ class Files:
 
     store: SqliteStore
     run_keys: SqliteRunKeys
+    conversations: SqliteConversations
     signer: CheckpointSigner
     wrapper: keys.FileKeyWrapper
     data_dir: Path
@@ -141,19 +202,21 @@ def _files(settings: AuditSettings) -> Files:
     return Files(
         SqliteStore(data_dir / LOG_FILE, busy_s=settings.commit_wait_s),
         SqliteRunKeys(data_dir / RUN_KEYS_FILE, wrapper),
+        SqliteConversations(data_dir / CONVERSATIONS_FILE, busy_s=settings.commit_wait_s),
         CheckpointSigner(settings.origin, keys.FileSigner(keys_dir / keys.SIGNING_KEY_FILE)),
         wrapper,
         data_dir,
     )
 
 
-async def _start(files: Files, guard: HeadGuard, commit: GroupCommit) -> None:
+async def _start(files: Files, guard: HeadGuard, commit: GroupCommit, conversations: Conversations) -> None:
     with ExitStack() as undo:
         undo.callback(files.close)
         try:
             files.store.open()
             guard.check(files.store)
             files.run_keys.open(files.store.last_key_no())
+            await conversations.open()
             await commit.start()
         except StoreError as error:
             message = f"the log cannot be used: {error}"

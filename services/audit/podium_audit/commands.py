@@ -177,7 +177,31 @@ class RecordRead:
     with_content: bool
 
 
-Command = OpenRun | AppendPlan | AppendNote | PutContent | BeginAttempt | EndAttempt | Seal | RecordRead
+@dataclass(frozen=True, slots=True)
+class StopRun:
+    """Stop a run for good. With a tenant, only if the run is that tenant's."""
+
+    event: Event
+    run_id: str
+    tenant_id: str
+    principal_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetStop:
+    """Stop a worker (empty: every worker) for a tenant (empty: for all), or let it work again."""
+
+    event: Event
+    tenant_id: str
+    worker_id: str
+    principal_id: str
+    stands: bool
+
+
+RunCommand = AppendPlan | AppendNote | PutContent | BeginAttempt | EndAttempt | Seal | RecordRead | StopRun
+"""A command about a run that is there already; only a note may name none."""
+
+Command = OpenRun | RunCommand | SetStop
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ class Leases:
         self._default_ms = default_ms
         self._max_ms = max_ms
         self._ends_ns: dict[str, int] = {}
+        self._cancelled: set[str] = set()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -30,12 +31,24 @@ class Leases:
         """Forget a run that is sealed."""
         with self._lock:
             self._ends_ns.pop(run_id, None)
+            self._cancelled.discard(run_id)
+
+    def cancel(self, run_ids: Iterable[str]) -> None:
+        """Let whoever renews these runs hear that they must stop."""
+        with self._lock:
+            self._cancelled.update(run_ids)
+
+    def cancelled(self, run_ids: Iterable[str]) -> list[str]:
+        """Return those of these runs that must stop."""
+        with self._lock:
+            return [run_id for run_id in run_ids if run_id in self._cancelled]
 
     def keep_only(self, run_ids: Iterable[str]) -> None:
         """Match the runs that are open: new ones get a fresh lease, the others are forgotten."""
         with self._lock:
             fresh_ns = self._end_ns(0)
             self._ends_ns = {run_id: self._ends_ns.get(run_id, fresh_ns) for run_id in run_ids}
+            self._cancelled.intersection_update(self._ends_ns)
 
     def is_alive(self, run_id: str) -> bool:
         """Whether the run is open and its lease has not lapsed."""

@@ -8,7 +8,7 @@ is forgotten whole, and the state is read back from the store.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from podium_audit import attempts, endings, limits, opening
+from podium_audit import attempts, endings, limits, opening, stops
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import (
     AppendNote,
@@ -20,13 +20,16 @@ from podium_audit.commands import (
     OpenRun,
     PutContent,
     RecordRead,
+    RunCommand,
     Seal,
+    SetStop,
+    StopRun,
 )
 from podium_audit.facts import Draft
 from podium_audit.leases import Leases
 from podium_audit.log_state import LogState
 from podium_audit.parts import PartReader
-from podium_audit.ports import EventRow, LogStore, RunKeys, RunRow
+from podium_audit.ports import EventRow, LogStore, RunKeys, RunRow, StopRow
 from podium_audit.run_state import RunState, month_of
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
@@ -87,12 +90,19 @@ class Log:
         state = self._state
         return state.newest_note if state is not None else ""
 
+    @property
+    def stops(self) -> stops.Standing:
+        """The stops that stand. Any thread may ask."""
+        state = self._state
+        return state.stops if state is not None else {}
+
     def load(self) -> None:
         """Match the store if that is not so already. Raises StoreError."""
         if self._state is None:
             self._store.open()
             self._state = LogState(self._store, self._keys, self._signer, self._parts)
             self._leases.keep_only(self._state.open_runs)
+            self._strike(self._state)
 
     def probe(self) -> None:
         """Find out whether the store can commit again. Raises StoreError when not."""
@@ -131,6 +141,7 @@ class Log:
         for run_id in state.just_sealed:
             self._leases.end(run_id)
         state.just_sealed.clear()
+        self._strike(state)
         self._waiting.clear()
         return leaf_count
 
@@ -140,8 +151,19 @@ class Log:
         self._waiting.clear()
         self._parts.rolled_back()
 
+    def _strike(self, state: LogState) -> None:
+        """Let the gateways hear of what was stopped: only once that is durable."""
+        if state.has_new_stops:
+            self._leases.cancel(stops.struck(state.open_runs.values(), state.stops))
+            state.has_new_stops = False
+
     def _apply(self, command: Command) -> Applied:
         now_us = self._clock.now_ns() // _NS_PER_US
+        if isinstance(command, SetStop):
+            indices = self.state.stage(command.event, None, stops.set_stop(self.state.stops, command), now_us)
+            since_us = now_us if command.stands else 0
+            self.state.set_stop(StopRow(command.tenant_id, command.worker_id, since_us))
+            return Applied(indices)
         if isinstance(command, OpenRun):
             return self._open(command, now_us)
         if isinstance(command, AppendNote) and not command.run_id:
@@ -157,13 +179,13 @@ class Log:
     def _decide(
         self,
         run: RunState,
-        command: AppendPlan | AppendNote | PutContent | BeginAttempt | EndAttempt | Seal | RecordRead,
+        command: RunCommand,
         now_us: int,
     ) -> Sequence[Draft]:
         drafts: Sequence[Draft]
         match command:
             case BeginAttempt():
-                self._check_lease(run)
+                self._check_permit(run, command)
                 month = month_of(now_us)
                 drafts = attempts.begin(
                     run, command, self.state.book, month, self._parts.read, self._max_bytes
@@ -180,6 +202,8 @@ class Log:
                 drafts = opening.append_note(run, command, self._max_bytes)
             case RecordRead():
                 drafts = endings.read(command)
+            case StopRun():
+                drafts = stops.stop_run(run, command)
         return drafts
 
     def _open(self, command: OpenRun, now_us: int) -> Applied:
@@ -221,13 +245,14 @@ class Log:
                 param="event_id",
             )
         indices = tuple(range(known.first_index, known.first_index + known.leaf_count))
-        run = self._run(command.run_id) if command.run_id else None
+        run_id = "" if isinstance(command, SetStop) else command.run_id
+        run = self._run(run_id) if run_id else None
         if isinstance(command, BeginAttempt) and run is not None:
             if known.event_id not in run.open_attempts:
                 raise PodiumError(
                     Code.CONFLICT, "the attempt has ended: its permit is used up", reason="ATTEMPT_ENDED"
                 )
-            self._check_lease(run)
+            self._check_permit(run, command)
         applied = self._answer(command, run, indices)
         if indices[-1] < self.state.committed_size:
             checkpoint = self._store.checkpoint_over(indices[-1])
@@ -251,7 +276,8 @@ class Log:
             raise PodiumError(Code.NOT_FOUND, "there is no such run", reason="RUN_UNKNOWN", param="run_id")
         return run
 
-    def _check_lease(self, run: RunState) -> None:
+    def _check_permit(self, run: RunState, command: BeginAttempt) -> None:
+        stops.check(run, command.worker_id, self.state.stops)
         if run.outcome is None and not self._leases.is_alive(run.row.run_id):
             raise PodiumError(
                 Code.CONFLICT,

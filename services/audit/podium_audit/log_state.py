@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from podium_audit import stops
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import Event
 from podium_audit.facts import FORMAT_VERSION, Draft
@@ -20,6 +21,7 @@ from podium_audit.ports import (
     RunKeys,
     RunRow,
     SealRow,
+    StopRow,
     StoreError,
 )
 from podium_audit.run_state import PARTS_PER_LEAF, RunState
@@ -47,12 +49,14 @@ class LogState:
         self.open_runs = {row.run_id: self._load(row) for row in store.open_runs()}
         self._sealed_runs: OrderedDict[str, RunState] = OrderedDict()
         self.book = TenantBook(store.leaf_counts(), store.settled(), self.open_runs.values())
+        self.stops = stops.standing(store.stops())
         self.next_run_no = store.next_run_no()
         self._batch = Batch()
         self._events: dict[str, EventRow] = {}
         self._looked_up: dict[str, EventRow | None] = {}
         self._new_run_ids: set[str] = set()
         self.just_sealed: list[str] = []
+        self.has_new_stops = True
 
     @property
     def size(self) -> int:
@@ -119,6 +123,12 @@ class LogState:
         self._events[event.event_id] = row_of_event
         return tuple(range(first, self._tail.size))
 
+    def set_stop(self, row: StopRow) -> None:
+        """Put a stop, or its end, into the running batch, beside its record."""
+        self._batch.stops.append(row)
+        self.stops = stops.changed(self.stops, row)
+        self.has_new_stops = True
+
     def commit(self) -> str:
         """Make the running batch durable; return the checkpoint over it, empty if there was nothing to do.
 
@@ -171,8 +181,10 @@ class LogState:
         return records
 
     def _evolve(self, run: RunState, index: int, record: dict[str, Any]) -> None:
+        was_stopped = run.is_stopped
         for movement in run.evolve(index, record):
             self.book.move(run.row.tenant_id, movement)
+        self.has_new_stops = self.has_new_stops or run.is_stopped != was_stopped
         if record["type"] == "sealed":
             facts = record["facts"]
             self._batch.seals.append(

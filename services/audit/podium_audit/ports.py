@@ -57,6 +57,14 @@ class ContentRow(NamedTuple):
     sealed: bytes
 
 
+class StopRow(NamedTuple):
+    """A worker (empty: each) that gets no permit for a tenant (empty: for any); `since_us` 0: cleared."""
+
+    tenant_id: str
+    worker_id: str
+    since_us: int
+
+
 class TileRow(NamedTuple):
     """Up to 256 neighbouring node hashes of tree level 8 * `level`, starting at node 256 * `tile_index`.
 
@@ -89,6 +97,7 @@ class Batch:
     """(tenant_id, how many leaves it has)."""
     settled: list[tuple[str, str, int]] = field(default_factory=list)
     """(tenant_id, month as YYYY-MM in UTC, settled USD micros)."""
+    stops: list[StopRow] = field(default_factory=list)
     checkpoint: CheckpointRow | None = None
 
 
@@ -179,6 +188,54 @@ class LogStore(LogReader, Protocol):
 
     def settled(self) -> dict[tuple[str, str], int]:
         """Return settled USD micros by (tenant_id, month)."""
+        ...
+
+    def stops(self) -> list[StopRow]:
+        """Return the stops that stand."""
+        ...
+
+
+class ItemRow(NamedTuple):
+    """One conversation item, sealed under a key of its own. `expires_ms` 0: it stays until it is deleted."""
+
+    tenant_id: str
+    kind: str
+    item_id: str
+    run_id: str
+    expires_ms: int
+    wrapped_key: bytes
+    sealed: bytes
+
+
+class ConversationStore(Protocol):
+    """Keeps conversation items; used by one thread at a time. Every method raises StoreError."""
+
+    def open(self) -> None:
+        """Connect, or connect anew after an error. Makes an empty store where there is none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+    def find(self, tenant_id: str, kind: str, item_id: str) -> tuple[int, ItemRow] | None:
+        """Return an item, expired or not, with its version."""
+        ...
+
+    def replace(self, row: ItemRow, over: int) -> int | None:
+        """Store a row durably in place of the version `over` (0: of nothing); return its new version.
+
+        Versions grow and are never used again. Returns None, and changes nothing, when something else is
+        stored by now.
+        """
+        ...
+
+    def delete(self, version: int) -> bool:
+        """Delete an item so that no byte of it stays in the store's files; return whether it was there."""
+        ...
+
+    def sweep(self, now_ms: int, limit: int) -> int:
+        """Delete up to `limit` items that had expired by `now_ms`, as thoroughly; return how many."""
         ...
 
 

@@ -15,6 +15,8 @@ from podium_core.domain.run import AttemptKind, RunOutcome
 PARTS_PER_LEAF = 256
 STEP_KINDS = frozenset({AttemptKind.STEP, AttemptKind.REPAIR, AttemptKind.CONTINUATION})
 """The kinds of attempt that perform a step of a recorded plan."""
+STOP_NOTE = "stop"
+"""The kind of the note that stops a run."""
 
 _US_PER_DAY = 86_400_000_000
 
@@ -53,6 +55,7 @@ class Attempt:
     step_index: int
     month: str
     max_cost_usd_micros: int
+    worker_id: str
     is_unknown: bool = False
 
 
@@ -76,6 +79,7 @@ class RunState:
     outcome: RunOutcome | None = None
     sealed_cost_usd_micros: int = 0
     is_sealing: bool = False
+    is_stopped: bool = False
 
     def evolve(self, index: int, record: dict[str, Any]) -> list[Movement]:
         """Take in one record of this run; return the money it moves."""
@@ -92,6 +96,8 @@ class RunState:
                 self._open(facts)
             case "plan":
                 self.plans.append(_step_rules(facts["steps"]))
+            case "note":
+                self.is_stopped = self.is_stopped or facts["kind"] == STOP_NOTE
             case "attempt_begun":
                 return [self._begin(facts, month_of(record["time_us"]))]
             case "attempt_ended":
@@ -111,7 +117,7 @@ class RunState:
 
     def _begin(self, facts: dict[str, Any], month: str) -> Movement:
         attempt_id, cost = facts["attempt_id"], facts["max_cost_usd_micros"]
-        attempt = Attempt(facts["kind"], facts["round"], facts["step_index"], month, cost)
+        attempt = Attempt(facts["kind"], facts["round"], facts["step_index"], month, cost, facts["worker_id"])
         self.attempts[attempt_id] = self.open_attempts[attempt_id] = attempt
         if attempt.kind in STEP_KINDS:
             self.step_attempts.setdefault((attempt.round, attempt.step_index), []).append(attempt_id)

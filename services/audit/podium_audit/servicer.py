@@ -130,7 +130,8 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         if len(request.run_ids) > _MAX_RENEWED:
             raise invalid(f"renew at most {_MAX_RENEWED} leases at once", param="run_ids")
         lost = self._leases.renew(request.run_ids, request.lease_ms)
-        return pb.RenewLeaseResponse(lost_run_ids=lost)
+        cancelled = self._leases.cancelled(request.run_ids)
+        return pb.RenewLeaseResponse(lost_run_ids=lost, cancelled_run_ids=cancelled)
 
     async def _put_content(
         self, requests: AsyncIterator[pb.PutContentRequest], caller: str

@@ -58,6 +58,10 @@ class AuditSettings(ServiceSettings):
     """Largest content part."""
     max_buffered_bytes: Annotated[int, Field(ge=1_024, le=4 * 1024**3)] = 128 * 1024 * 1024
     """Content that may be on its way in at once; more is refused for the moment."""
+    max_item_bytes: ByteCount = 32 * 1024 * 1024
+    """Largest conversation item: a stored answer, the context of a tool call."""
+    sweep_interval_s: Seconds = 30.0
+    """How often expired conversation items are deleted; from their expiry on nobody gets them anyway."""
     checkpoint_interval_s: Seconds = 0.5
     """How often the newest checkpoint is written beside the signing key."""
     drain_s: Seconds = 5.0

@@ -6,6 +6,7 @@ from hashlib import sha256
 from google.protobuf.message import Message
 
 from podium.audit.v1 import audit_service_pb2 as pb
+from podium.audit.v1 import stop_service_pb2
 from podium_audit import commands
 from podium_audit.commands import BodyPiece, Event, Part, PlanEvidence, WorkerChance
 from podium_core.domain.errors import invalid
@@ -120,6 +121,23 @@ def seal(request: pb.SealRequest, service: str) -> commands.Seal:
         error_reason=request.error_reason,
         contents=_parts(request.contents),
     )
+
+
+def stop_run(request: stop_service_pb2.RequestStopRequest, service: str) -> commands.StopRun:
+    """Return the command that stops a run."""
+    event = _event(request.event_id, request, service)
+    return commands.StopRun(event, request.run_id, request.tenant_id, request.principal_id)
+
+
+def set_stop(
+    request: stop_service_pb2.RequestStopRequest | stop_service_pb2.ClearStopRequest,
+    worker_id: str,
+    service: str,
+) -> commands.SetStop:
+    """Return the command that stops a worker (empty: every worker), or clears that."""
+    event = _event(request.event_id, request, service)
+    stands = isinstance(request, stop_service_pb2.RequestStopRequest)
+    return commands.SetStop(event, request.tenant_id, worker_id, request.principal_id, stands)
 
 
 def receipt(run_id: str, applied: commands.Applied) -> pb.Receipt:

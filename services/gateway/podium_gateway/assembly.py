@@ -16,7 +16,7 @@ from podium_gateway.dry_run import DryRuns
 from podium_gateway.handler import RunHandler, StreamLimits
 from podium_gateway.http import Edge
 from podium_gateway.intake import Intake
-from podium_gateway.ports import LeasePort, PoolPort, ReadinessPort
+from podium_gateway.ports import ConversationPort, LeasePort, PoolPort, ReadinessPort, StopPort
 from podium_gateway.runs import Runs
 from podium_gateway.settings import GatewaySettings
 from podium_gateway.telemetry import RunTelemetry
@@ -31,6 +31,8 @@ class Backing:
     recorder: RecorderPort
     pool: PoolPort
     leases: LeasePort
+    conversations: ConversationPort
+    stops: StopPort
     readiness: ReadinessPort
     tenants: Callable[[], Tenants]
     gate: Callable[[], GateTable] = GateTable

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from podium_core.domain.conversation import Item, ItemKey
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.pool import Pool
 from podium_core.orchestration.events import RunEvent
@@ -35,6 +36,59 @@ class LeasePort(Protocol):
 
     def forget(self, run_id: str) -> None:
         """The run has ended, however it did."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What came of joining: the version that is kept, and whoever came first, if not the caller."""
+
+    version: int
+    holder: Item | None = None
+
+
+class ConversationPort(Protocol):
+    """Keeps what a conversation needs between requests, for all gateways. Every item can be deleted.
+
+    Every method raises PodiumError: AUDIT_UNAVAILABLE when audit does not answer in time, TOO_LARGE.
+    """
+
+    async def get(self, key: ItemKey, *, principal_id: str = "") -> Item | None:
+        """Return what is kept; None when there is nothing, or nothing any more.
+
+        A principal is named when a client reads its own item: then the read is recorded.
+        """
+        ...
+
+    async def put(
+        self, key: ItemKey, data: bytes, *, ttl_s: float | None, run_id: str = "", if_version: int = 0
+    ) -> int:
+        """Keep data for `ttl_s` seconds (None: until it is deleted); return its version.
+
+        Raises PodiumError (CONFLICT, ITEM_CHANGED) when `if_version` is not 0 and not what is kept.
+        """
+        ...
+
+    async def join(self, key: ItemKey, data: bytes, *, ttl_s: float | None, run_id: str = "") -> Joined:
+        """Keep data if nothing is kept yet. Of several callers anywhere, exactly one comes first."""
+        ...
+
+    async def delete(self, key: ItemKey, *, if_version: int = 0, principal_id: str = "") -> bool:
+        """Delete for good; return whether there was anything. Recorded when a principal is named.
+
+        Raises PodiumError (CONFLICT, ITEM_CHANGED) when `if_version` is not 0 and not what is kept.
+        """
+        ...
+
+
+class StopPort(Protocol):
+    """Asks that a run be stopped, whichever gateway performs it."""
+
+    async def stop_run(self, tenant_id: str, run_id: str, principal_id: str) -> None:
+        """Record the stop: no further attempt is permitted, and the run's gateway cancels it within seconds.
+
+        Raises PodiumError: NOT_FOUND (no such run of this tenant), CONFLICT (RUN_SEALED: it has ended).
+        """
         ...
 
 

@@ -20,6 +20,7 @@ from podium_core.runtime.telemetry import Telemetry
 from podium_gateway.adapters.audit import AuditRecorder
 from podium_gateway.adapters.conductor import ConductorPlanner
 from podium_gateway.adapters.contents import ContentShelf
+from podium_gateway.adapters.conversations import AuditConversations
 from podium_gateway.adapters.leases import Leases
 from podium_gateway.adapters.pool_cache import PoolCache
 from podium_gateway.adapters.readiness import ServiceReadiness
@@ -64,14 +65,9 @@ async def running_gateway(
     tenants = Watched(settings.tenants_file, load_tenants)
     gate = None if settings.gate_file is None else Watched(settings.gate_file, load_gate)
     async with AsyncExitStack() as stack:
-        audit, conductor, router = [
-            await _channel(stack, address, name, settings)
-            for name, address in (
-                ("audit", settings.audit_address),
-                ("conductor", settings.conductor_address),
-                ("router", settings.router_address),
-            )
-        ]
+        audit = await _channel(stack, settings.audit_address, "audit", settings)
+        conductor = await _channel(stack, settings.conductor_address, "conductor", settings)
+        router = await _channel(stack, settings.router_address, "router", settings)
         leases = Leases(audit, settings.lease_s)
         pool = PoolCache(router, settings.pool_refresh_s)
         shelf = ContentShelf()
@@ -83,6 +79,7 @@ async def running_gateway(
             audit_wait_s=settings.audit_wait_s,
             seal_wait_s=settings.seal_wait_s,
         )
+        conversations = AuditConversations(audit, clock, ids, wait_s=settings.audit_wait_s)
         services = {"audit": audit, "conductor": conductor, "router": router}
         backing = Backing(
             planner=ConductorPlanner(conductor, with_names=settings.tell_worker_names),
@@ -90,6 +87,8 @@ async def running_gateway(
             recorder=recorder,
             pool=pool,
             leases=leases,
+            conversations=conversations,
+            stops=conversations,
             readiness=ServiceReadiness(services, pool, clock),
             tenants=lambda: tenants.current,
             gate=lambda: GateTable() if gate is None else gate.current,

@@ -1,6 +1,16 @@
 """The log's tables. `user_version` counts schema versions; an unknown one is refused, never guessed at."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+
+_STOPS = """CREATE TABLE stops (
+        tenant_id TEXT NOT NULL,
+        worker_id TEXT NOT NULL,
+        since_us INTEGER NOT NULL,
+        PRIMARY KEY (tenant_id, worker_id)
+    ) STRICT, WITHOUT ROWID"""
+
+STEPS = {1: (_STOPS,)}
+"""By the version they start from: what brings an older log to the next version."""
 
 STATEMENTS = (
     """CREATE TABLE runs (
@@ -54,6 +64,7 @@ STATEMENTS = (
         usd_micros INTEGER NOT NULL,
         PRIMARY KEY (tenant_id, month)
     ) STRICT, WITHOUT ROWID""",
+    _STOPS,
     "CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT",
     *(
         f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table}"

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from podium_audit.ports import Batch, EventRow, RunRow, StoreError
+from podium_audit.ports import Batch, EventRow, RunRow, StopRow, StoreError
 from podium_audit.stores import schema
 from podium_audit.stores.own_file import OwnFile
 from podium_audit.stores.sqlite_reader import SqliteReads, store_errors
@@ -31,6 +31,7 @@ _TABLES = {
     "tiles": ("INSERT OR REPLACE INTO tiles", 3),
     "leaf_counts": ("INSERT OR REPLACE INTO leaf_counts", 2),
     "settled": ("INSERT OR REPLACE INTO settled", 3),
+    "stops": ("INSERT OR REPLACE INTO stops", 3),
 }
 """In an order that foreign keys allow, with how many columns each has."""
 
@@ -136,6 +137,11 @@ class SqliteStore(SqliteReads):
         rows = self._all("SELECT tenant_id, month, usd_micros FROM settled")
         return {(tenant_id, month): amount for tenant_id, month, amount in rows}
 
+    def stops(self) -> list[StopRow]:
+        """Return the stops that stand."""
+        rows = self._all("SELECT tenant_id, worker_id, since_us FROM stops WHERE since_us > 0")
+        return [StopRow(*row) for row in rows]
+
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
         for table, (insert, width) in _TABLES.items():
             _insert(connection, insert, width, getattr(batch, table))
@@ -149,6 +155,9 @@ class SqliteStore(SqliteReads):
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == schema.SCHEMA_VERSION:
             return
+        if version in schema.STEPS:
+            self._upgrade(connection, version)
+            return
         if version != 0 or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
             raise StoreError(
                 f"the database has schema version {version}, this program knows {schema.SCHEMA_VERSION}"
@@ -156,6 +165,15 @@ class SqliteStore(SqliteReads):
         connection.execute("BEGIN IMMEDIATE")
         for statement in schema.STATEMENTS:
             connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+
+    @staticmethod
+    def _upgrade(connection: sqlite3.Connection, version: int) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        for older in range(version, schema.SCHEMA_VERSION):
+            for statement in schema.STEPS[older]:
+                connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION}")
         connection.execute("COMMIT")
 

@@ -1,0 +1,134 @@
+"""Conversation items in an SQLite file of their own: unlike the log, everything in it can be deleted."""
+
+import sqlite3
+from pathlib import Path
+
+from podium_audit.ports import ItemRow, StoreError
+from podium_audit.stores.own_file import OwnFile
+from podium_audit.stores.sqlite_reader import store_errors
+
+_SCHEMA_VERSION = 1
+_CACHE_KIB = 1_024
+_MS_PER_S = 1_000
+_COLUMNS = ", ".join(ItemRow._fields)
+_STATEMENTS = (
+    """CREATE TABLE items (
+        version INTEGER PRIMARY KEY AUTOINCREMENT,
+        tenant_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        item_id TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        expires_ms INTEGER NOT NULL,
+        wrapped_key BLOB NOT NULL,
+        sealed BLOB NOT NULL,
+        UNIQUE (tenant_id, kind, item_id)
+    ) STRICT""",
+    "CREATE INDEX items_by_expiry ON items (expires_ms) WHERE expires_ms > 0",
+    f"PRAGMA user_version = {_SCHEMA_VERSION}",
+)
+
+
+class SqliteConversations:
+    """Used by one thread at a time. `busy_s` bounds how long it waits for a lock."""
+
+    def __init__(self, file: Path, *, busy_s: float) -> None:
+        self._file = file
+        self._own = OwnFile(file)
+        self._busy_s = busy_s
+        self._connection: sqlite3.Connection | None = None
+
+    def open(self) -> None:
+        """Connect, or connect anew after an error. Makes an empty store where there is none."""
+        self._own.check()
+        self.close()
+        with store_errors():
+            self._connection = connection = sqlite3.connect(
+                self._file, timeout=self._busy_s, isolation_level=None, check_same_thread=False
+            )
+            connection.execute(f"PRAGMA busy_timeout = {round(self._busy_s * _MS_PER_S)}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version not in (0, _SCHEMA_VERSION):
+                raise StoreError(
+                    f"the conversation store has schema version {version}, not {_SCHEMA_VERSION}"
+                )
+            if version == 0:
+                connection.execute("BEGIN IMMEDIATE")
+                for statement in _STATEMENTS:
+                    connection.execute(statement)
+                connection.execute("COMMIT")
+        self._own.check()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+            self._own.disconnected()
+
+    def find(self, tenant_id: str, kind: str, item_id: str) -> tuple[int, ItemRow] | None:
+        """Return an item, expired or not, with its version."""
+        with store_errors():
+            found = self._connected.execute(
+                f"SELECT version, {_COLUMNS} FROM items WHERE tenant_id = ? AND kind = ? AND item_id = ?",  # noqa: S608 - constants
+                (tenant_id, kind, item_id),
+            ).fetchone()
+        return None if found is None else (found[0], ItemRow(*found[1:]))
+
+    def replace(self, row: ItemRow, over: int) -> int | None:
+        """Store a row durably over the version `over`; return its new version, None if that is gone."""
+        connection = self._connected
+        with store_errors():
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                if over and not connection.execute("DELETE FROM items WHERE version = ?", (over,)).rowcount:
+                    return None
+                made = connection.execute(
+                    f"INSERT INTO items ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+                    " ON CONFLICT DO NOTHING RETURNING version",
+                    row,
+                ).fetchone()
+                if made is None:
+                    return None
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        self._own.check()  # after the commit: nobody may be told of an item in a file that is gone
+        return int(made[0])
+
+    def delete(self, version: int) -> bool:
+        """Delete an item so that no byte of it stays in the store's files; return whether it was there."""
+        with store_errors():
+            count = self._connected.execute("DELETE FROM items WHERE version = ?", (version,)).rowcount
+        if count:
+            self._forget()
+        return bool(count)
+
+    def sweep(self, now_ms: int, limit: int) -> int:
+        """Delete up to `limit` items that had expired by `now_ms`, as thoroughly; return how many."""
+        with store_errors():
+            count = self._connected.execute(
+                "DELETE FROM items WHERE version IN"
+                " (SELECT version FROM items WHERE expires_ms > 0 AND expires_ms <= ? LIMIT ?)",
+                (now_ms, limit),
+            ).rowcount
+        if count:
+            self._forget()
+        return count
+
+    def _forget(self) -> None:
+        """Empty the write-ahead log: it still has the pages as they were."""
+        with store_errors():
+            self._connected.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._own.check()
+
+    @property
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StoreError("the conversation store is not open")
+        return self._connection
