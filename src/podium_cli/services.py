@@ -93,7 +93,7 @@ def _provider_keys(home: Home) -> list[str]:
         entries = load_pool(home.pool_file).entries
     except PodiumError:
         return []  # the router itself says what is wrong with the file
-    return [entry.key.env for entry in entries if entry.key is not None and entry.key.env is not None]
+    return [key.env for entry in entries for key in entry.keys.values() if key.env is not None]
 
 
 def _at(ports: Ports, name: str) -> str:

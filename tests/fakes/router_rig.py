@@ -30,7 +30,8 @@ from podium_router.endings import Endings
 from podium_router.keys import Keys
 from podium_router.lanes import LaneLimits
 from podium_router.outbox import BatchLimits
-from podium_router.providers.native import NativeClient, ProviderLimits
+from podium_router.providers.choice import Providers
+from podium_router.providers.exchange import Exchange, ProviderLimits
 from podium_router.servicer import PERMISSIONS, RouterServicer
 from podium_router.telemetry import ChatTelemetry
 from tests.fakes.attempt_log import FakeAudit, audit_server
@@ -166,14 +167,15 @@ async def router_rig(
     allow_cli: bool = False,
     tracer: trace.Tracer | None = None,
     meter: metrics.Meter | None = None,
+    upstream: Upstream | None = None,
 ) -> AsyncIterator[Rig]:
     """Run a router with one worker `w`."""
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        upstream = await stack.enter_async_context(Upstream())
+        provider = await stack.enter_async_context(upstream or Upstream())
         key_path, pool_path = tmp_path / "provider.key", tmp_path / "pool.yaml"
         key_path.write_text(f"{KEY}\n")
-        entry = worker_entry("w", upstream.base_url, key_path, **(worker or {}))
+        entry = worker_entry("w", provider.base_url, key_path, **(worker or {}))
         pool_path.write_text(json.dumps({"workers": [entry]}))
         audit = FakeAudit()
         log = audit_server(tls_of(tls_dir, "audit"), audit)
@@ -181,9 +183,11 @@ async def router_rig(
         stack.push_async_callback(log.stop, 0)
         channel = open_channel(f"127.0.0.1:{audit_port}", "audit", tls_of(tls_dir, "router"))
         stack.push_async_callback(channel.close)
-        client = NativeClient(provider_limits or ProviderLimits(), clock)
-        stack.push_async_callback(client.close)
+        exchange = Exchange(provider_limits or ProviderLimits(), clock)
+        stack.push_async_callback(exchange.close)
+        client = Providers(exchange)
         pool = Watched(pool_path, load_pool)
+        await client.load(entry.provider for entry in pool.current.entries)
         catalog = Catalog(
             lambda: pool.current,
             Keys(lambda name: None),
@@ -218,7 +222,7 @@ async def router_rig(
             channels[caller] = open_channel(f"127.0.0.1:{router_port}", "router", tls_of(tls_dir, caller))
             stack.push_async_callback(channels[caller].close)
         yield Rig(
-            upstream,
+            provider,
             audit,
             log,
             f"127.0.0.1:{audit_port}",

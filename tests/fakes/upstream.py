@@ -100,6 +100,14 @@ class Upstream:
                 await asyncio.sleep(0.005)
         return self.requests
 
+    def key_of(self, request: web.Request) -> str:
+        """Return the credential that a request shows."""
+        return request.headers.get("Authorization", "")
+
+    def is_stream(self, path: str, body: bytes) -> bool:
+        """Say whether a request asks for a stream."""
+        return b'"stream":true' in body
+
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         loop = asyncio.get_running_loop()
         body = await request.read()
@@ -117,8 +125,8 @@ class Upstream:
     async def _answer(self, request: web.Request, body: bytes, reply: Reply) -> web.StreamResponse:
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
-        echo = request.headers.get("Authorization", "") if reply.echo_key else ""
-        is_stream = b'"stream":true' in body and bool(reply.events)
+        echo = self.key_of(request) if reply.echo_key else ""
+        is_stream = self.is_stream(request.path, body) and bool(reply.events)
         content_type = reply.content_type or ("text/event-stream" if is_stream else "application/json")
         headers = {**reply.headers, "Content-Type": content_type}
         if echo:

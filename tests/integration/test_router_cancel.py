@@ -12,7 +12,7 @@ from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
 from podium_router.lanes import LaneLimits
-from podium_router.providers.native import ProviderLimits
+from podium_router.providers.exchange import ProviderLimits
 from tests.fakes.router_rig import Rig, router_rig
 from tests.fakes.upstream import answer
 

@@ -14,7 +14,7 @@ from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.usage import read_failure_facts
 from podium_router.breaker import BreakerLimits
-from podium_router.providers.native import ProviderLimits
+from podium_router.providers.exchange import ProviderLimits
 from tests.fakes.router_rig import KEY, Outcome, Rig, router_rig
 from tests.fakes.upstream import DONE, Reply, answer, chunk, event, refusal
 

@@ -20,7 +20,8 @@ from podium_router.catalog import Catalog
 from podium_router.dispatch import Dispatcher
 from podium_router.endings import Endings
 from podium_router.keys import Keys
-from podium_router.providers.native import NativeClient
+from podium_router.providers.choice import Providers
+from podium_router.providers.exchange import Exchange
 from podium_router.servicer import PERMISSIONS, RouterServicer
 from podium_router.settings import RouterSettings, environment_variable
 from podium_router.telemetry import ChatTelemetry
@@ -34,9 +35,11 @@ async def serve(settings: RouterSettings) -> None:
         stack.callback(telemetry.shutdown)
         channel = open_channel(settings.audit_address, "audit", settings.tls)
         stack.push_async_callback(channel.close)
-        client = NativeClient(settings.provider_limits, clock)
-        stack.push_async_callback(client.close)
+        exchange = Exchange(settings.provider_limits, clock)
+        stack.push_async_callback(exchange.close)
+        providers = Providers(exchange)
         pool = Watched(settings.pool_file, load_pool, interval_s=settings.pool_poll_s)
+        await providers.load(entry.provider for entry in pool.current.entries)  # before it says "ready"
         catalog = Catalog(
             lambda: pool.current,
             Keys(environment_variable),
@@ -50,7 +53,7 @@ async def serve(settings: RouterSettings) -> None:
         dispatcher = Dispatcher(
             catalog,
             audit,
-            client,
+            providers,
             endings,
             ChatTelemetry(telemetry.tracer, telemetry.meter, clock),
             clock,

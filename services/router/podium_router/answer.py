@@ -9,6 +9,7 @@ from typing import cast
 
 from podium_core.domain.usage import Usage
 from podium_router.calls import Delta
+from podium_router.replay import Replay
 from podium_router.usage import provider_usage
 
 _FINISH_REASONS = {
@@ -48,6 +49,7 @@ class Answer:
         "_tool_calls",
         "dispatched",
         "finish_reason",
+        "replay",
         "response_id",
         "served_model",
         "usage",
@@ -59,6 +61,7 @@ class Answer:
         self.response_id = ""
         self.served_model = ""
         self.usage: Usage | None = None
+        self.replay = Replay()
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._half_text = ""
@@ -164,6 +167,7 @@ class Answer:
             reasoning, self._half_reasoning = _whole_characters(self._half_reasoning + reasoning)
         if reasoning:
             self._reasoning.append(reasoning)
+        self.replay.take(fields)
         items = fields.get("tool_calls")
         calls = self._take_tool_calls(cast("list[object]", items)) if isinstance(items, list) else ()
         if text or reasoning or calls:

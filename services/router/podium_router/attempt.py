@@ -8,7 +8,7 @@ from podium_core.domain.run import AttemptOutcome
 from podium_core.domain.usage import Usage, UsageSource, failure_facts
 from podium_router.answer import Answer
 from podium_router.body import Body, max_input_tokens
-from podium_router.calls import ApiKey, AttemptEnd, Call, Content, Delta
+from podium_router.calls import AttemptEnd, Call, Content, Credentials, Delta
 from podium_router.catalog import Route
 from podium_router.outbox import Completed, Outbox
 from podium_router.usage import estimated_usage, is_possible
@@ -24,7 +24,7 @@ class Prepared:
 
     call: Call
     route: Route
-    key: ApiKey | None
+    credentials: Credentials
     body: Body
     max_output_tokens: int
     max_cost_usd_micros: int
@@ -42,7 +42,7 @@ class Attempt:
         self.call = prepared.call
         self.route = prepared.route
         self.max_output_tokens = prepared.max_output_tokens
-        self.key = prepared.key
+        self._credentials = prepared.credentials
         self.body = prepared.body
         self.answer = Answer()
         self.error: PodiumError | None = None
@@ -146,6 +146,7 @@ class Attempt:
             provider_response_id=self.response_id,
             served_model=self.served_model,
             message=message,
+            replay_message=answer.replay.message_json(answer.text, answer.tool_calls),
         )
 
     def _find_usage(self) -> Usage:
@@ -182,7 +183,7 @@ class Attempt:
         return tuple(contents)
 
     def _without_key(self, text: str) -> str:
-        return "" if self.key is not None and self.key.is_within(text) else text
+        return "" if self._credentials.is_within(text) else text
 
     def _elapsed_us(self) -> int:
         return (self._clock.monotonic_ns() - self._started_ns) // _NS_PER_US

@@ -40,6 +40,21 @@ class CallTimeouts:
 
 
 @dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a worker is called with: one key, or what AWS signatures need; None where there is none."""
+
+    key: ApiKey | None = None
+    aws_access_key_id: ApiKey | None = None
+    aws_secret_access_key: ApiKey | None = None
+    aws_session_token: ApiKey | None = None
+
+    def is_within(self, text: str) -> bool:
+        """Say whether `text` holds any of them."""
+        keys = (self.key, self.aws_access_key_id, self.aws_secret_access_key, self.aws_session_token)
+        return any(key.is_within(text) for key in keys if key is not None)
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """Some bytes of a body: content that the log already holds (`part_id`), or new bytes (empty id)."""
 

@@ -1,7 +1,8 @@
 """The workers as calls find them: the last two versions of the pool, and each worker's lane and breaker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from yarl import URL
 
@@ -11,7 +12,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.pool import Health, Pool, Worker
 from podium_router.body import BodyShape
 from podium_router.breaker import Breaker, BreakerLimits
-from podium_router.calls import ApiKey, CallTimeouts
+from podium_router.calls import CallTimeouts, Credentials
 from podium_router.keys import Keys
 from podium_router.lanes import Lane, LaneLimits, LaneSize
 from podium_router.pace import Pace
@@ -39,7 +40,7 @@ class Route:
     worker: Worker
     url: URL
     shape: BodyShape
-    key: KeyReference | None
+    keys: Mapping[str, KeyReference]
     timeouts: CallTimeouts
     state: WorkerState
     pool_digest: str
@@ -95,19 +96,17 @@ class Catalog:
             )
         return route
 
-    def key_of(self, route: Route) -> ApiKey | None:
-        """Return the key to call with; None for a worker that needs none. Raises PodiumError without it."""
-        if route.key is None:
-            return None
-        key = self._keys.find(route.key)
-        if key is None:
+    def credentials_of(self, route: Route) -> Credentials:
+        """Return what to call with. Raises PodiumError (PROVIDER_FAILED) while a named key is missing."""
+        found = {name: self._keys.find(reference) for name, reference in route.keys.items()}
+        if None in found.values():
             raise PodiumError(
                 Code.PROVIDER_FAILED,
                 "the worker's provider key is not configured",
                 reason="WORKER_UNCONFIGURED",
                 metadata={"retryable": "false"},
             )
-        return key
+        return Credentials(**found)
 
     def pool(self) -> Pool:
         """Return the newest pool with each worker's health and pace as they are now."""
@@ -120,7 +119,7 @@ class Catalog:
         return replace(worker, health=self._health_of(route), live=route.state.pace.estimate)
 
     def _health_of(self, route: Route) -> Health:
-        if route.key is not None and self._keys.find(route.key) is None:
+        if None in map(self._keys.find, route.keys.values()):
             return Health.UNCONFIGURED
         return Health.DOWN if route.state.breaker.is_down else Health.UP
 
@@ -147,12 +146,12 @@ class Catalog:
         worker = entry.worker
         return Route(
             worker=worker,
-            url=URL(entry.base_url + _COMPLETIONS_PATH),
+            url=_chat_url(entry),
             shape=BodyShape.of(
                 worker.provider_model,
                 max_completion_tokens=MAX_COMPLETION_TOKENS_FEATURE in worker.card.features,
             ),
-            key=entry.key,
+            keys=entry.keys,
             timeouts=_timeouts_of(entry.limits, self._timeouts, entry.timeout_s),
             state=self._state_of(entry),
             pool_digest=pool.pool_digest,
@@ -162,7 +161,7 @@ class Catalog:
     def _state_of(self, entry: WorkerEntry) -> WorkerState:
         """Keep the lane; forget failures and pace when the worker is reached another way now."""
         worker_id = entry.worker.worker_id
-        target = (entry.base_url, entry.key, entry.worker.provider_model)
+        target = (entry.provider, entry.base_url, dict(entry.keys), entry.worker.provider_model)
         state = self._states.get(worker_id)
         if state is None or self._targets[worker_id] != target:
             lane = Lane(self._lane_limits, self._clock) if state is None else state.lane
@@ -183,3 +182,16 @@ def _timeouts_of(limits: CallLimits, otherwise: CallTimeouts, total_s: float) ->
         idle_s=limits.idle_timeout_s or otherwise.idle_s,
         total_s=total_s,
     )
+
+
+def _chat_url(entry: WorkerEntry) -> URL:
+    """Return where chats are sent; for a translated provider, the address that the rest is added to."""
+    if entry.is_translated:
+        return URL(entry.base_url)
+    if entry.provider != "azure":
+        return URL(entry.base_url + _COMPLETIONS_PATH)
+    if not entry.api_version:  # Azure's version-free surface takes the deployment's name as the model
+        return URL(f"{entry.base_url}/openai/v1{_COMPLETIONS_PATH}")
+    deployment = quote(entry.worker.provider_model, safe="")
+    path = f"/openai/deployments/{deployment}{_COMPLETIONS_PATH}"
+    return URL(entry.base_url + path, encoded=True).with_query({"api-version": entry.api_version})

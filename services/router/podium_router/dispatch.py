@@ -23,7 +23,7 @@ from podium_router.endings import UNCERTAIN_CODES, Endings
 from podium_router.failures import sign_of
 from podium_router.lanes import Place
 from podium_router.outbox import BatchLimits, Outbox
-from podium_router.ports import AuditPort, ProviderPort, ProviderRequest
+from podium_router.ports import AuditPort, ProviderCall, ProviderPort, ProviderRequest, Sending
 from podium_router.telemetry import ChatTelemetry, traceparent
 
 _log = logging.getLogger(__name__)
@@ -124,18 +124,22 @@ class Dispatcher:
         sign = Sign.NOTHING
         was_probe = breaker.enter()
         try:
-            leaf_index = await self._permit(prepared, deadline)
-            attempt = Attempt(prepared, outbox, self._clock)
-            outbox.permit(leaf_index)
+            provider_call = await self._translate(prepared, deadline)
             try:
-                sign = await self._perform(attempt, leaf_index, deadline, outbox)
+                leaf_index = await self._permit(prepared, provider_call, deadline)
+                attempt = Attempt(prepared, outbox, self._clock)
+                outbox.permit(leaf_index)
+                try:
+                    sign = await self._perform(attempt, provider_call, leaf_index, deadline, outbox)
+                finally:
+                    place.used_tokens = attempt.used_tokens
             finally:
-                place.used_tokens = attempt.used_tokens
+                provider_call.discard()
         finally:
             breaker.leave(sign, was_probe=was_probe)
 
     def _prepare(self, call: Call, route: Route) -> Prepared:
-        key = self._catalog.key_of(route)
+        credentials = self._catalog.credentials_of(route)
         card = route.worker.card
         max_output_tokens = min(call.max_output_tokens, card.max_output_tokens or call.max_output_tokens)
         body = build_body(
@@ -153,14 +157,34 @@ class Dispatcher:
             context_tokens=card.context_tokens,
             takes_images="image" in card.modalities,
         )
-        return Prepared(call, route, key, body, max_output_tokens, max_cost)
+        return Prepared(call, route, credentials, body, max_output_tokens, max_cost)
 
-    async def _permit(self, prepared: Prepared, deadline: float) -> int:
+    async def _translate(self, prepared: Prepared, deadline: float) -> ProviderCall:
+        """Return the call in its provider's words: the log is asked to permit exactly these bytes."""
+        route = prepared.route
+        request = ProviderRequest(
+            kind=route.worker.provider,
+            model=route.worker.provider_model,
+            region=route.worker.region,
+            url=route.url,
+            credentials=prepared.credentials,
+            body=prepared.body,
+            stream=prepared.call.stream,
+            attempt_id=prepared.call.attempt_id,
+            timeouts=route.timeouts,
+        )
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._provider.prepare(request)
+        except TimeoutError:
+            raise PodiumError(Code.DEADLINE, "the attempt's time was over before it could begin") from None
+
+    async def _permit(self, prepared: Prepared, provider_call: ProviderCall, deadline: float) -> int:
         """Return the leaf index that permits the attempt. Raises PodiumError: then nothing goes out."""
         call = prepared.call
         self._endings.check_room()
         self._claim(call.attempt_id)
-        begin = self._begin_of(prepared)
+        begin = self._begin_of(prepared, provider_call)
         until = min(self._loop.time() + self._limits.permit_s, deadline)
         while True:
             try:
@@ -188,7 +212,7 @@ class Dispatcher:
                 self._endings.add(_not_dispatched(call, AttemptOutcome.FAILED, error.reason))
             raise
 
-    def _begin_of(self, prepared: Prepared) -> AttemptBegin:
+    def _begin_of(self, prepared: Prepared, provider_call: ProviderCall) -> AttemptBegin:
         route = prepared.route
         worker = route.worker
         return AttemptBegin(
@@ -197,30 +221,27 @@ class Dispatcher:
             provider=worker.provider,
             provider_model=worker.provider_model,
             region=worker.region,
-            endpoint_host=route.url.raw_host or "",
-            body=prepared.body.pieces,
-            body_sha256=prepared.body.sha256,
+            endpoint_host=provider_call.host,
+            body=provider_call.body.pieces,
+            body_sha256=provider_call.body.sha256,
             max_cost_usd_micros=prepared.max_cost_usd_micros,
             price_digest=route.price_digest,
         )
 
-    async def _perform(self, attempt: Attempt, leaf_index: int, deadline: float, outbox: Outbox) -> Sign:
+    async def _perform(
+        self,
+        attempt: Attempt,
+        provider_call: ProviderCall,
+        leaf_index: int,
+        deadline: float,
+        outbox: Outbox,
+    ) -> Sign:
         span = self._telemetry.begin(attempt, leaf_index)
-        timeouts = attempt.route.timeouts
-        own_deadline = self._loop.time() + timeouts.total_s
-        request = ProviderRequest(
-            url=attempt.route.url,
-            key=attempt.key,
-            body=attempt.body.data,
-            stream=attempt.call.stream,
-            attempt_id=attempt.call.attempt_id,
-            traceparent=traceparent(span),
-            deadline=min(deadline, own_deadline),
-            timeouts=timeouts,
-        )
+        own_deadline = self._loop.time() + attempt.route.timeouts.total_s
+        sending = Sending(traceparent(span), min(deadline, own_deadline))
         is_over = False
         try:
-            await self._provider.complete(request, attempt.answer, attempt)
+            await provider_call.send(sending, attempt.answer, attempt)
             attempt.settle(AttemptOutcome.COMPLETED)
             is_over = True
         except PodiumError as error:

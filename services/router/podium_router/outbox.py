@@ -24,7 +24,10 @@ class Permitted:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The attempt reached its end. `message` is the whole output of a call that was not streamed."""
+    """The attempt reached its end. `message` is the whole output of a call that was not streamed.
+
+    `replay_message` is the assistant message to put back, where it must hold more than text and calls.
+    """
 
     finish_reason: str
     usage: Usage
@@ -34,6 +37,7 @@ class Completed:
     provider_response_id: str
     served_model: str
     message: Delta
+    replay_message: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

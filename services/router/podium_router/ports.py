@@ -7,7 +7,8 @@ from typing import Protocol
 from yarl import URL
 
 from podium_router.answer import Answer
-from podium_router.calls import ApiKey, AttemptBegin, AttemptEnd, CallTimeouts, Delta
+from podium_router.body import Body
+from podium_router.calls import AttemptBegin, AttemptEnd, CallTimeouts, Credentials, Delta
 
 
 class AuditPort(Protocol):
@@ -39,25 +40,65 @@ class DeltaSink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequest:
-    """One HTTP request. `deadline` is a time of the running event loop: the caller's, or the total."""
+    """One provider call as Podium puts it: `body` is OpenAI's, `url` the address of the worker's provider.
 
+    `kind` is the worker's provider in pool.yaml.
+    """
+
+    kind: str
+    model: str
+    region: str
     url: URL
-    key: ApiKey | None
-    body: bytes
+    credentials: Credentials
+    body: Body
     stream: bool
     attempt_id: str
-    traceparent: str
-    deadline: float
     timeouts: CallTimeouts = CallTimeouts()
 
 
-class ProviderPort(Protocol):
-    """Makes provider calls."""
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What is known only once the permit is there.
 
-    async def complete(self, request: ProviderRequest, answer: Answer, sink: DeltaSink) -> None:
+    `deadline` is a time of the running event loop: the caller's, or the worker's total.
+    """
+
+    traceparent: str
+    deadline: float
+
+
+class ProviderCall(Protocol):
+    """One provider call whose bytes are settled and of which nothing has been sent."""
+
+    @property
+    def body(self) -> Body:
+        """The exact bytes that `send` sends."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """Where they go."""
+        ...
+
+    async def send(self, sending: Sending, answer: Answer, sink: DeltaSink) -> None:
         """Make exactly one HTTP request and fill `answer`; put deltas into `sink` when it is streamed.
 
         Raises PodiumError (PROVIDER_FAILED, RATE_LIMITED, DEADLINE); what `answer` holds by then is what
         came. Cancelling closes the connection.
+        """
+        ...
+
+    def discard(self) -> None:
+        """Give up a call: before it is sent nothing leaves, afterwards nothing happens."""
+        ...
+
+
+class ProviderPort(Protocol):
+    """Makes provider calls, in two steps: the log is told the bytes between them."""
+
+    async def prepare(self, request: ProviderRequest) -> ProviderCall:
+        """Put a call into the provider's words, sending nothing.
+
+        Raises PodiumError (INVALID_REQUEST) naming a field that this provider cannot be asked for.
         """
         ...

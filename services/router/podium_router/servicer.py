@@ -132,4 +132,5 @@ def _completed_to_proto(completed: Completed) -> pb.Completed:
         provider_response_id=completed.provider_response_id,
         served_model=completed.served_model,
         message=_delta_to_proto(completed.message),
+        replay_message_json=completed.replay_message,
     )

@@ -13,7 +13,7 @@ from podium_router.calls import CallTimeouts
 from podium_router.dispatch import DispatchLimits
 from podium_router.lanes import LaneLimits
 from podium_router.outbox import BatchLimits
-from podium_router.providers.native import ProviderLimits
+from podium_router.providers.exchange import ProviderLimits
 
 Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]

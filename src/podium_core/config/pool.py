@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
 from podium_core.config.money import UsdMicros, to_millionths
+from podium_core.config.provider import ProviderFields, ProviderKind, is_translated
 from podium_core.config.yaml_file import Document, Ident, ListOf, Section, read_document
 from podium_core.domain.pool import Card, Pool, Skill, Worker
 from podium_core.domain.usage import Price
@@ -59,21 +60,29 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class WorkerEntry:
-    """A worker together with how the router reaches it. `base_url` has no trailing slash.
+    """A worker together with how the router reaches it.
 
-    `timeout_s` bounds a whole call.
+    `base_url` has no trailing slash. `keys` holds what the provider must be shown: `key`, or for AWS
+    `aws_access_key_id`, `aws_secret_access_key` and perhaps `aws_session_token`. `timeout_s` bounds a whole
+    call.
     """
 
     worker: Worker
     base_url: str
-    key: KeyReference | None
+    keys: Mapping[str, KeyReference]
     timeout_s: float
     limits: CallLimits = CallLimits()
+    api_version: str = ""
 
     @property
     def provider(self) -> str:
-        """The protocol family, such as `openai-compatible`."""
+        """The kind of provider, such as `openai-compatible`."""
         return self.worker.provider
+
+    @property
+    def is_translated(self) -> bool:
+        """Whether its provider speaks a protocol other than OpenAI's."""
+        return is_translated(self.provider)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +147,12 @@ class _KeySection(Section):
         return self
 
 
+class _AwsSection(Section):
+    access_key_id: _KeySection
+    secret_access_key: _KeySection
+    session_token: _KeySection | None = None
+
+
 class _PriceSection(Section):
     input_usd_per_mtok: UsdMicros
     output_usd_per_mtok: UsdMicros
@@ -169,17 +184,36 @@ class _CardSection(Section):
 
 class _WorkerSection(Section):
     id: Ident
-    provider: Literal["openai-compatible"]
+    provider: ProviderKind
     model: Annotated[str, StringConstraints(min_length=1, max_length=256)]
-    base_url: Annotated[str, AfterValidator(_check_url)]
+    base_url: Annotated[str, AfterValidator(_check_url)] | None = None
+    api_version: Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z.-]{1,32}$")] | None = None
     key: _KeySection | None = None
-    region: Annotated[str, StringConstraints(max_length=64)] = ""
+    aws: _AwsSection | None = None
+    region: Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-z0-9._-]*$")] = ""
     demo: bool = False
     price: _PriceSection | None = None
     limits: _LimitsSection = _LimitsSection()
     modalities: Annotated[tuple[Literal["text", "image"], ...], Field(min_length=1)] = ("text",)
     features: ListOf[Literal["tools", "json_schema", "logprobs", "max_completion_tokens"]] = ()
     card: _CardSection = _CardSection()
+
+    @model_validator(mode="after")
+    def _fits_its_provider(self) -> Self:
+        self.provider_fields.check()
+        return self
+
+    @property
+    def provider_fields(self) -> ProviderFields:
+        return ProviderFields(
+            kind=self.provider,
+            model=self.model,
+            base_url=self.base_url or "",
+            region=self.region,
+            api_version=self.api_version or "",
+            has_key=self.key is not None,
+            has_aws=self.aws is not None,
+        )
 
 
 class _PoolSection(Section):
@@ -201,8 +235,8 @@ def _entry(section: _WorkerSection, directory: Path) -> WorkerEntry:
     limits = section.limits
     return WorkerEntry(
         worker,
-        section.base_url,
-        _key(section.key, directory),
+        section.provider_fields.resolved_url,
+        _keys(section, directory),
         limits.timeout_s,
         CallLimits(
             connect_timeout_s=limits.connect_timeout_s,
@@ -211,6 +245,7 @@ def _entry(section: _WorkerSection, directory: Path) -> WorkerEntry:
             requests_per_minute=limits.requests_per_minute,
             tokens_per_minute=limits.tokens_per_minute,
         ),
+        section.api_version or "",
     )
 
 
@@ -228,15 +263,22 @@ def _card(section: _WorkerSection) -> Card:
     )
 
 
-def _key(section: _KeySection | None, directory: Path) -> KeyReference | None:
-    if section is None:
-        return None
-    return KeyReference(section.env, None if section.file is None else directory / section.file)
+def _keys(section: _WorkerSection, directory: Path) -> dict[str, KeyReference]:
+    named = {"key": section.key}
+    if section.aws is not None:
+        named["aws_access_key_id"] = section.aws.access_key_id
+        named["aws_secret_access_key"] = section.aws.secret_access_key
+        named["aws_session_token"] = section.aws.session_token
+    return {
+        name: KeyReference(key.env, None if key.file is None else directory / key.file)
+        for name, key in named.items()
+        if key is not None
+    }
 
 
 def _pool_digest(sections: Sequence[_WorkerSection]) -> str:
     """Everything that a plan or a dispatch depends on. Keys rotate and prices change without a new plan."""
-    return _digest([section.model_dump(mode="json", exclude={"key", "price"}) for section in sections])
+    return _digest([section.model_dump(mode="json", exclude={"key", "aws", "price"}) for section in sections])
 
 
 def _price_digest(sections: Sequence[_WorkerSection]) -> str:

@@ -43,8 +43,7 @@ def test_offers_make_entries_that_the_pool_accepts(tmp_path: Path) -> None:
     file.write_text(text)
     pool = load_pool(file)
     assert [entry.worker.worker_id for entry in pool.entries] == ["openai", "ollama-x"]
-    assert pool.entries[0].key is not None
-    assert pool.entries[0].key.env == "OPENAI_API_KEY"
+    assert pool.entries[0].keys["key"].env == "OPENAI_API_KEY"
     assert pool.entries[1].worker.provider_model == 'odd "name": x'
     assert added == OFFERS
     assert add_to_pool(text, OFFERS, frozenset(pool.pool.by_id)) == (text, [])

@@ -10,6 +10,7 @@ from podium_core.config.pool import PoolFile, load_pool
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.pool import Health
 from podium_router.breaker import BreakerLimits, Sign
+from podium_router.calls import Credentials
 from podium_router.catalog import Catalog
 from podium_router.keys import Keys
 from podium_router.lanes import LaneLimits
@@ -57,7 +58,7 @@ def test_a_route_names_the_endpoint(source: Source) -> None:
     route = source.catalog.route(source.digest, "w")
     assert str(route.url) == "http://127.0.0.1:9/v1/chat/completions"
     assert route.shape.max_tokens_field == b"max_tokens"
-    assert source.catalog.key_of(route) is None
+    assert source.catalog.credentials_of(route) == Credentials()
 
 
 def test_an_unknown_worker_is_not_found(source: Source) -> None:
@@ -96,9 +97,9 @@ def test_a_missing_key_shows_and_refuses(source: Source) -> None:
     health = {worker.worker_id: worker.health for worker in source.catalog.pool().workers}
     assert health == {"w": Health.UNCONFIGURED, "x": Health.UP, "y": Health.UP}
     with pytest.raises(PodiumError) as refused:
-        source.catalog.key_of(source.catalog.route(source.digest, "w"))
+        source.catalog.credentials_of(source.catalog.route(source.digest, "w"))
     assert refused.value.reason == "WORKER_UNCONFIGURED"
-    key = source.catalog.key_of(source.catalog.route(source.digest, "x"))
+    key = source.catalog.credentials_of(source.catalog.route(source.digest, "x")).key
     assert key is not None
     assert key.reveal() == "sk-1"
 

@@ -86,7 +86,7 @@ class Delta(_message.Message):
     def __init__(self, text: _Optional[str] = ..., reasoning: _Optional[str] = ..., tool_calls_json: _Optional[bytes] = ...) -> None: ...
 
 class Completed(_message.Message):
-    __slots__ = ("finish_reason", "usage", "cost_usd_micros", "latency_us", "first_delta_us", "provider_response_id", "served_model", "message")
+    __slots__ = ("finish_reason", "usage", "cost_usd_micros", "latency_us", "first_delta_us", "provider_response_id", "served_model", "message", "replay_message_json")
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     COST_USD_MICROS_FIELD_NUMBER: _ClassVar[int]
@@ -95,6 +95,7 @@ class Completed(_message.Message):
     PROVIDER_RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
     SERVED_MODEL_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REPLAY_MESSAGE_JSON_FIELD_NUMBER: _ClassVar[int]
     finish_reason: str
     usage: _plan_pb2.Usage
     cost_usd_micros: int
@@ -103,7 +104,8 @@ class Completed(_message.Message):
     provider_response_id: str
     served_model: str
     message: Delta
-    def __init__(self, finish_reason: _Optional[str] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., cost_usd_micros: _Optional[int] = ..., latency_us: _Optional[int] = ..., first_delta_us: _Optional[int] = ..., provider_response_id: _Optional[str] = ..., served_model: _Optional[str] = ..., message: _Optional[_Union[Delta, _Mapping]] = ...) -> None: ...
+    replay_message_json: bytes
+    def __init__(self, finish_reason: _Optional[str] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., cost_usd_micros: _Optional[int] = ..., latency_us: _Optional[int] = ..., first_delta_us: _Optional[int] = ..., provider_response_id: _Optional[str] = ..., served_model: _Optional[str] = ..., message: _Optional[_Union[Delta, _Mapping]] = ..., replay_message_json: _Optional[bytes] = ...) -> None: ...
 
 class ListWorkersRequest(_message.Message):
     __slots__ = ()

@@ -25,7 +25,7 @@ NOT_ALLOWED = PodiumError(Code.POLICY_DENIED, "no", reason="CALLER_NOT_ALLOWED")
 
 
 def entry(worker_id: str, price: Price | None = Price(1_000_000, 2_000_000)) -> WorkerEntry:
-    return WorkerEntry(worker(worker_id, price=price), "http://h/v1", None, 5.0)
+    return WorkerEntry(worker(worker_id, price=price), "http://h/v1", {}, 5.0)
 
 
 def calls(count: int = 5, *entries: WorkerEntry) -> list[PlannedCall]:

@@ -60,12 +60,12 @@ def test_a_whole_worker_is_read_exactly(tmp_path: Path) -> None:
         max_concurrency=8,
     )
     assert (entry.base_url, entry.timeout_s) == ("https://api.example.com/v1", 30.0)
-    assert (entry.key, entry.provider) == (KeyReference(env="EXAMPLE_KEY"), "openai-compatible")
+    assert (entry.keys, entry.provider) == ({"key": KeyReference(env="EXAMPLE_KEY")}, "openai-compatible")
 
 
 def test_what_is_left_out_has_bounded_defaults(tmp_path: Path) -> None:
     [entry] = _load(tmp_path, MINIMAL).entries
-    assert (entry.key, entry.worker.price) == (None, None)
+    assert (entry.keys, entry.worker.price) == ({}, None)
     assert entry.timeout_s > 0
     assert entry.worker.max_concurrency > 0
     assert entry.worker.card.max_output_tokens > 0
@@ -75,8 +75,8 @@ def test_what_is_left_out_has_bounded_defaults(tmp_path: Path) -> None:
 def test_a_key_file_counts_from_the_pool_file(tmp_path: Path) -> None:
     relative = MINIMAL.replace("model: m", "model: m, key: {file: keys/a}")
     absolute = MINIMAL.replace("model: m", "model: m, key: {file: /run/secrets/a}")
-    assert _load(tmp_path, relative).entries[0].key == KeyReference(file=tmp_path / "keys/a")
-    assert _load(tmp_path, absolute).entries[0].key == KeyReference(file=Path("/run/secrets/a"))
+    assert _load(tmp_path, relative).entries[0].keys["key"] == KeyReference(file=tmp_path / "keys/a")
+    assert _load(tmp_path, absolute).entries[0].keys["key"] == KeyReference(file=Path("/run/secrets/a"))
 
 
 def test_the_pool_keeps_the_files_order(tmp_path: Path) -> None:
