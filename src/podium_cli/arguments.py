@@ -48,6 +48,15 @@ _PLAN = """examples:
 
 No step is performed. An engine that makes calls of its own is recorded as a run; the others cost nothing.
 """
+_PROFILE = """examples:
+  podium profile codex               for ~/.codex/config.toml
+  podium profile opencode > opencode.json
+  eval "$(podium profile openai)"    the variables that OpenAI's SDKs read
+  eval "$(podium profile anthropic)" ... and Anthropic's, Claude Code too
+  podium profile langchain           lines of Python
+
+No profile holds the key: each names the variable that does.
+"""
 _SHOW = """examples:
   podium show RUN              the run with this id (podium runs lists them)
   podium show last             the newest run
@@ -100,6 +109,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add(commands, "status", "show which services run", "")
     _add_ask(commands)
     _add_plan(commands)
+    _add_profile(commands)
     _add_calibrate(commands)
     _add_reading(commands)
     keys = _add(commands, "keys", "make API keys", _KEYS)
@@ -147,6 +157,14 @@ def _add_plan(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     plan.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds, default 60")
     plan.add_argument("--no-prompt", action="store_true", help="do not show the prompt")
     plan.add_argument("--raw", action="store_true", help="print only what the Conductor wrote")
+
+
+def _add_profile(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    profile = _add(commands, "profile", "show the configuration of a client", _PROFILE)
+    clients = ["anthropic", "codex", "langchain", "openai", "opencode"]
+    profile.add_argument("client", choices=clients, help="which client")
+    profile.add_argument("--url", default="", help="of the gateway there, default $PODIUM_URL or the home's")
+    profile.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
 
 
 def _add_calibrate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

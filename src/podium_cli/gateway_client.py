@@ -10,7 +10,7 @@ import aiohttp
 
 from podium_cli.failures import KEY_HINT, CliError
 from podium_cli.sse import ServerEvent, SseDecoder
-from podium_cli.words import plain, plain_facts
+from podium_cli.words import plain_facts
 
 _CONNECT_S = 5.0
 _SILENCE_S = 90.0
@@ -77,8 +77,13 @@ class GatewayClient:
                 hint="is it running? `podium status` shows it, `podium up` starts it",
             ) from None
 
-    async def demo_workers(self) -> frozenset[str]:
-        """Return the ids of workers that only demonstrate; empty when the gateway does not say."""
+    @property
+    def url(self) -> str:
+        """The gateway's address, without `/v1`."""
+        return self._url
+
+    async def models(self) -> list[Mapping[str, Any]]:
+        """Return the models as OpenAI's list shows them; raise CliError when the gateway does not say."""
         timeout = aiohttp.ClientTimeout(total=_CONNECT_S)
         headers = {"authorization": f"Bearer {self._key}"}
         try:
@@ -86,12 +91,25 @@ class GatewayClient:
                 aiohttp.ClientSession(timeout=timeout, headers=headers) as session,
                 session.get(f"{self._url}/v1/models") as response,
             ):
-                models = (await response.json())["data"] if response.ok else []
-                return frozenset(
-                    plain(str(model["id"])).removeprefix("worker/") for model in models if model.get("demo")
-                )
-        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError, AttributeError):
+                if not response.ok:
+                    raise _refusal(response, await response.read())
+                listed = plain_facts((await response.json())["data"])
+        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError) as error:
+            raise CliError(
+                f"the gateway at {self._url} does not list its models ({type(error).__name__})",
+                hint="is it running? `podium status` shows it, `podium up` starts it",
+            ) from None
+        return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
+
+    async def demo_workers(self) -> frozenset[str]:
+        """Return the ids of workers that only demonstrate; empty when the gateway does not say."""
+        try:
+            models = await self.models()
+        except CliError:
             return frozenset()
+        return frozenset(
+            str(model.get("id")).removeprefix("worker/") for model in models if model.get("demo")
+        )
 
 
 async def _read(response: aiohttp.ClientResponse) -> AsyncGenerator[News, None]:

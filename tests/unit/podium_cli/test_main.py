@@ -6,7 +6,7 @@ from podium_cli.__main__ import main
 from podium_core.config.tenants import load_tenants
 from tests.unit.podium_verifier.exported_run import Signer, three_step_run
 
-COMMANDS = ("up", "down", "status", "ask", "runs", "show", "verify", "keys", "calibrate")
+COMMANDS = ("up", "down", "status", "ask", "runs", "show", "verify", "keys", "calibrate", "profile")
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,14 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
 
 
 def test_nothing_started_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (["status"], ["ask", "x"], ["runs"], ["show", "last"], ["verify", "run_1"]):
+    for command in (
+        ["status"],
+        ["ask", "x"],
+        ["profile", "codex"],
+        ["runs"],
+        ["show", "last"],
+        ["verify", "run_1"],
+    ):
         assert main(command) == 1
         said = capsys.readouterr().err
         assert "podium up" in said
