@@ -1,7 +1,8 @@
 """From a run's events to an answer, whichever protocol it is told in."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from podium_core.orchestration.ports import Delta, PlanReply
 from podium_gateway.codecs.client_request import ClientRequest
 from podium_gateway.codecs.podium_object import PodiumView
 from podium_gateway.live_run import LiveRun
+from podium_gateway.sse import Heartbeat
 
 RUN_ID_HEADER = "x-podium-run-id"
 _REQUEST_ID_HEADERS = ("request-id", "x-request-id")
@@ -158,12 +160,26 @@ class Rendering(Protocol):
         ...
 
 
+Fields = Mapping[str, object]
+
+
+def _nothing(_: Fields) -> Sequence[Fields]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One decoded request, and how its answer is told."""
+    """One decoded request, and how its answer is told.
+
+    `keep` is called with the answer before the client hears of its end. A run that `is_detached` goes on
+    without its client, who reads the response later; `conversation_after` are the messages that it ends.
+    """
 
     request: ClientRequest
     rendering: Rendering
+    keep: Callable[[Answered, AnswerContext], Awaitable[None]] | None = None
+    is_detached: bool = False
+    conversation_after: Callable[[Fields], Sequence[Fields]] = _nothing
 
 
 class Front(Protocol):
@@ -172,6 +188,43 @@ class Front(Protocol):
     async def decode(self, body: bytes, principal: Principal) -> Asked:
         """Return what the client asks for; raise PodiumError naming the field to blame."""
         ...
+
+
+async def next_text(run: LiveRun, answer: StreamedAnswer, heartbeat: Heartbeat, *, is_open: bool) -> str:
+    """Return what to send next; raise PodiumError while a status code can still say it (not `is_open`)."""
+    try:
+        events = await run.batch()
+    except PodiumError as error:
+        if not is_open:
+            error.metadata.setdefault("run_id", run.run_id)
+            raise
+        return answer.failed(error)
+    last = events[-1] if events else None
+    if isinstance(last, RunFinished) and not is_open:
+        answer.raise_if_failed(last)
+    text = answer.render(events)
+    if not text and heartbeat.is_due:
+        text = answer.keep_alive()
+    return text
+
+
+async def kept_events(
+    events: AsyncGenerator[RunEvent, None], asked: Asked, context: AnswerContext
+) -> AsyncGenerator[RunEvent, None]:
+    """Yield a run's events, keeping its answer, if it is to be kept, before its end is told."""
+    plans: list[PlanReply] = []
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Planned):
+                plans.append(event.reply)
+            elif isinstance(event, RunFinished) and asked.keep is not None:
+                try:
+                    done = answered(event, context.view.finished(event, plans))
+                except RunFailedError:
+                    pass  # nothing to keep
+                else:
+                    await asked.keep(done, context)
+            yield event
 
 
 async def whole_answer(run: LiveRun, context: AnswerContext) -> Answered:

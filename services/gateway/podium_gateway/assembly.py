@@ -12,13 +12,16 @@ from podium_core.orchestration.runner import Runner
 from podium_core.runtime.telemetry import Telemetry
 from podium_gateway.admission import Admission
 from podium_gateway.auth import Authenticator
+from podium_gateway.background import Background
 from podium_gateway.dry_run import DryRuns
 from podium_gateway.handler import RunHandler, StreamLimits
 from podium_gateway.http import Edge
 from podium_gateway.intake import Intake
 from podium_gateway.ports import ConversationPort, LeasePort, PoolPort, ReadinessPort, StopPort
+from podium_gateway.responses_routes import ResponsesRoutes
 from podium_gateway.runs import Runs
 from podium_gateway.settings import GatewaySettings
+from podium_gateway.stored import StoredResponses
 from podium_gateway.telemetry import RunTelemetry
 
 
@@ -64,16 +67,25 @@ def build_edge(
         podium_max_rounds=settings.podium_max_rounds,
         gate=backing.gate,
     )
+    stored = StoredResponses(backing.conversations, clock, settings.response_ttl_s)
+    background = Background(
+        stored,
+        backing.stops,
+        keep_alive_s=settings.keep_alive_s,
+        write_stall_s=settings.write_stall_s,
+    )
     handler = RunHandler(
         intake=intake,
         runs=runs,
         dry_runs=DryRuns(runner_over, backing.recorder, limits),
+        background=background,
         pool=backing.pool,
         clock=clock,
         limits=StreamLimits(settings.first_byte_s, settings.keep_alive_s, settings.write_stall_s),
     )
     return Edge(
         handler=handler,
+        responses=ResponsesRoutes(intake, stored, background),
         readiness=backing.readiness,
         telemetry=observer,
         clock=clock,

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from podium_core.domain.clock import Clock
-from podium_core.domain.errors import PodiumError
-from podium_core.orchestration.events import RunFinished
-from podium_gateway.answers import AnswerContext, Asked, Front, StreamedAnswer, whole_answer
+from podium_gateway.answers import AnswerContext, Asked, Front, next_text, whole_answer
+from podium_gateway.background import Background
 from podium_gateway.dry_run import DryRuns
 from podium_gateway.intake import Intake
 from podium_gateway.live_run import LiveRun
@@ -34,6 +33,7 @@ class RunHandler:
     intake: Intake
     runs: Runs
     dry_runs: DryRuns
+    background: Background
     pool: PoolPort
     clock: Clock
     limits: StreamLimits
@@ -52,11 +52,13 @@ class RunHandler:
             if asked.request.wishes.dry_run:
                 podium = await self.dry_runs.plan(run_request, pool, context.view)
                 return _whole(asked.rendering.dry_run(podium, context), context)
-            run = self.runs.start(run_request, pool, request.headers, slot)
+            run = self.runs.start(run_request, pool, request.headers, slot, asked, context)
         finally:
             # A run keeps the place until it is sealed, whether or not somebody still listens.
             if run is None:
                 slot.release()
+        if asked.is_detached:
+            return await self.background.begin(request, asked, run, context, principal)
         try:
             return await self._told(request, asked, run, context)
         finally:
@@ -78,7 +80,7 @@ class RunHandler:
         heartbeat = Heartbeat(run.nudge, first_s=self.limits.first_byte_s, then_s=self.limits.keep_alive_s)
         try:
             while not answer.is_complete:
-                text = await _next_text(run, answer, stream, heartbeat)
+                text = await next_text(run, answer, heartbeat, is_open=stream.is_open)
                 if text:
                     await stream.send(text)
                     heartbeat.heard()
@@ -88,24 +90,6 @@ class RunHandler:
         finally:
             heartbeat.stop()
         return stream.response
-
-
-async def _next_text(run: LiveRun, answer: StreamedAnswer, stream: EventStream, heartbeat: Heartbeat) -> str:
-    """Return what to send next; raise PodiumError while a status code can still say it."""
-    try:
-        events = await run.batch()
-    except PodiumError as error:
-        if not stream.is_open:
-            error.metadata.setdefault("run_id", run.run_id)
-            raise
-        return answer.failed(error)
-    last = events[-1] if events else None
-    if isinstance(last, RunFinished) and not stream.is_open:
-        answer.raise_if_failed(last)
-    text = answer.render(events)
-    if not text and heartbeat.is_due:
-        text = answer.keep_alive()
-    return text
 
 
 def _whole(text: str, context: AnswerContext) -> web.Response:

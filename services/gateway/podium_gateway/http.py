@@ -21,6 +21,7 @@ from podium_gateway.fronts.messages import MessagesFront, counted_tokens
 from podium_gateway.fronts.responses import ResponsesFront
 from podium_gateway.handler import RunHandler
 from podium_gateway.ports import ReadinessPort
+from podium_gateway.responses_routes import ResponsesRoutes
 from podium_gateway.sse import STREAM
 from podium_gateway.telemetry import RunTelemetry
 
@@ -37,6 +38,7 @@ class Edge:
     """Everything the routes need."""
 
     handler: RunHandler
+    responses: ResponsesRoutes
     readiness: ReadinessPort
     telemetry: RunTelemetry
     clock: Clock
@@ -108,7 +110,8 @@ def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     """Return the application with every route."""
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_render_errors(edge.telemetry)])
     app.router.add_post("/v1/chat/completions", edge.answering(ChatFront()))
-    app.router.add_post("/v1/responses", edge.answering(ResponsesFront()))
+    app.router.add_post("/v1/responses", edge.answering(ResponsesFront(edge.responses.stored)))
+    edge.responses.add_to(app)
     app.router.add_post(_MESSAGES_PATH, edge.answering(MessagesFront()))
     app.router.add_post(f"{_MESSAGES_PATH}/count_tokens", edge.count_tokens)
     app.router.add_get("/v1/models", edge.models)

@@ -13,7 +13,7 @@ from podium_core.domain.run import Caps, RunKind
 from podium_core.orchestration.eligible import demanded_features
 from podium_core.orchestration.request import RunRequest
 from podium_gateway.admission import Slot
-from podium_gateway.answers import AnswerContext
+from podium_gateway.answers import AnswerContext, Asked, kept_events
 from podium_gateway.auth import tenant_filter
 from podium_gateway.caps import effective_caps
 from podium_gateway.codecs.client_request import ClientRequest, model_not_found
@@ -78,7 +78,15 @@ class Runs:
             on_first_output=lambda: self.telemetry.first_output(request, started_ns),
         )
 
-    def start(self, request: RunRequest, pool: Pool, headers: Mapping[str, str], slot: Slot) -> LiveRun:
+    def start(
+        self,
+        request: RunRequest,
+        pool: Pool,
+        headers: Mapping[str, str],
+        slot: Slot,
+        asked: Asked,
+        context: AnswerContext,
+    ) -> LiveRun:
         """Start a run. It keeps `slot` until it is sealed, whether or not somebody still listens."""
 
         def ended() -> None:
@@ -86,9 +94,8 @@ class Runs:
             self.live.discard(run)
             slot.release()
 
-        run = LiveRun(
-            request.run_id, self.runner.run(request, pool), self.telemetry.watch(request, headers), ended
-        )
+        events = kept_events(self.runner.run(request, pool), asked, context)
+        run = LiveRun(request.run_id, events, self.telemetry.watch(request, headers), ended)
         self.live.add(run)
         self.leases.track(run.run_id, run.cancel)
         return run

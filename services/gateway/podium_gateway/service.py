@@ -54,6 +54,7 @@ class Gateway:
             _log.warning("stopping runs that did not finish in time", extra={"runs": admission.count})
             self.edge.handler.runs.cancel_all()
             await admission.empty(settings.seal_wait_s + _CANCELLING_S)
+        await self.edge.handler.background.quiet(settings.audit_wait_s)
         await self.recorder.quiet(settings.seal_wait_s)
 
 

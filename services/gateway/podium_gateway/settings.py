@@ -79,6 +79,8 @@ class GatewaySettings(ServiceSettings):
     """Seconds to keep trying to seal a run."""
     lease_s: Annotated[float, Field(ge=3, le=600)] = 15.0
     """Seconds after which audit abandons a run whose gateway is gone; renewed every third of it."""
+    response_ttl_s: Annotated[float, Field(ge=1, le=31_536_000)] = 2_592_000.0
+    """Seconds for which a stored response can be read and continued."""
     pool_refresh_s: Annotated[float, Field(gt=0, le=600)] = 3.0
     """Seconds between looks at the router's pool."""
     drain_delay_s: Annotated[float, Field(ge=0, le=300)] = 0.0

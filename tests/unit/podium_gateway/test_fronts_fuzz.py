@@ -19,6 +19,7 @@ from podium_gateway.codecs.anthropic_request import decode_messages_request
 from podium_gateway.codecs.responses_answer import ResponseFrame
 from podium_gateway.codecs.responses_events import ResponseEncoder
 from podium_gateway.codecs.responses_request import decode_responses_request
+from podium_gateway.codecs.strict_json import parse_object
 
 _NAMES = (
     *("type", "role", "content", "text", "source", "data", "media_type", "url", "image_url", "name", "id"),
@@ -51,8 +52,12 @@ _REQUEST = st.fixed_dictionaries(
 )
 
 
+def _decode_responses(body: bytes) -> object:
+    return decode_responses_request(parse_object(body))
+
+
 @pytest.mark.parametrize(
-    ("decode", "name"), [(decode_messages_request, "messages"), (decode_responses_request, "input")]
+    ("decode", "name"), [(decode_messages_request, "messages"), (_decode_responses, "input")]
 )
 @settings(max_examples=120, deadline=None)
 @given(fields=_REQUEST)

@@ -72,9 +72,11 @@ class ResponseFrame:
     def failed(
         self, error: PodiumError, message: str, output: Sequence[Item], podium: Mapping[str, object] | None
     ) -> dict[str, object]:
-        """Return the response of a run that gave none."""
+        """Return the response of a run that gave none, cancelled or failed."""
         shown = {} if podium is None else {"podium": podium}
         told = {"code": error_code(error), "message": message, "reason": error.reason.lower()}
+        if error.code is Code.CANCELLED:
+            return self.response("cancelled", output, **shown)
         return self.response("failed", output, error=told, **shown)
 
     def reasoning(self, index: int, summary: Sequence[str], text: str, status: str = "completed") -> Item:

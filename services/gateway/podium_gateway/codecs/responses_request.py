@@ -1,6 +1,6 @@
 """A request of OpenAI's Responses, decoded: its fields become a chat request's, or are refused by name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from podium_core.domain.run import Question
@@ -20,7 +20,6 @@ from podium_gateway.codecs.openai_parameters import decode_parameters
 from podium_gateway.codecs.openai_podium import decode_wishes
 from podium_gateway.codecs.responses_input import decode_input
 from podium_gateway.codecs.responses_tools import Tools, decode_tool_choice, decode_tools
-from podium_gateway.codecs.strict_json import parse_object
 
 # Fields that mean in Responses what they mean in Chat Completions.
 _SAME = frozenset(
@@ -39,6 +38,7 @@ _SAME = frozenset(
 )
 _OWN = frozenset(
     (
+        "background",
         "client_metadata",
         "include",
         "input",
@@ -46,6 +46,7 @@ _OWN = frozenset(
         "max_output_tokens",
         "model",
         "podium",
+        "previous_response_id",
         "reasoning",
         "store",
         "stream_options",
@@ -58,12 +59,10 @@ _OWN = frozenset(
 )
 _UNSUPPORTED = frozenset(
     (
-        "background",
         "context_management",
         "conversation",
         "max_tool_calls",
         "moderation",
-        "previous_response_id",
         "prompt",
         "prompt_cache_options",
     )
@@ -81,53 +80,81 @@ _INCLUDABLE = (
 )
 _SUMMARIES = ("auto", "concise", "detailed")
 _MAX_LOGPROBS = 20
+_MAX_ID = 256
 
 
 @dataclass(frozen=True, slots=True)
 class ResponsesRequest:
-    """One decoded request. `echo` are the fields that the response repeats."""
+    """One decoded request. `echo` are the fields that the response repeats.
+
+    `conversation` are its chat messages without the instructions, which hold for one response only.
+    """
 
     request: ClientRequest
     echo: Mapping[str, object]
     custom_tools: frozenset[str]
     wants_summary: bool
+    conversation: tuple[Mapping[str, object], ...]
+    is_stored: bool
+    is_background: bool
 
 
-def decode_responses_request(body: bytes) -> ResponsesRequest:
-    """Return what the client asks for.
+def previous_response_id(fields: Mapping[str, object]) -> str | None:
+    """Return the response that a request continues, if any."""
+    value = fields.get("previous_response_id")
+    return None if value is None else as_string(value, "previous_response_id", at_most=_MAX_ID)
+
+
+def decode_responses_request(
+    fields: Mapping[str, object], earlier: Sequence[Mapping[str, object]] = ()
+) -> ResponsesRequest:
+    """Return what the client asks for, after the `earlier` messages of the response it continues.
 
     Raises PodiumError: INVALID_REQUEST naming the field and what to change, NOT_FOUND for an unknown model.
     """
-    given = _given(parse_object(body))
+    given = _given(fields)
     model = decode_model(given.get("model"))
     worker_id = worker_of(model)
     if "input" not in given:
         raise refuse("input", "is missing", reason="MISSING_FIELD")
-    messages = decode_input(given["input"])
-    if "instructions" in given and (text := as_string(given["instructions"], "instructions")):
-        messages.insert(0, {"role": "system", "content": text})
-    if not messages:
-        raise refuse("input", "holds no message", reason="MISSING_FIELD")
-    question = Question(decode_messages(messages))
+    messages = [*earlier, *decode_input(given["input"])]
+    question = _question(given, messages)
     check_last_role(question, worker_id, "input")
     tools = decode_tools(given.get("tools", []))
-    fields, summary = _chat_fields(given, tools)
-    parameters = decode_parameters(fields)
+    chat_fields, summary = _chat_fields(given, tools)
+    parameters = decode_parameters(chat_fields)
     wishes = decode_wishes(given.get("podium"))
-    if wishes.dry_run and parameters.stream:
-        raise refuse("podium.dry_run", "a dry run has nothing to stream; send stream: false")
+    is_background = as_boolean(given.get("background", False), "background")
+    is_stored = as_boolean(given.get("store", True), "store") and not wishes.dry_run
+    if wishes.dry_run and (parameters.stream or is_background):
+        raise refuse("podium.dry_run", "a dry run is answered at once; send neither stream nor background")
+    if is_background and not is_stored:
+        raise refuse("background", "a background response is read later, so it must be stored")
     if wishes.events:
         raise refuse("podium.events", 'ask for the steps with reasoning: {"summary": "auto"}')
-    request = ClientRequest(model, worker_id, question, parameters, wishes)
-    return ResponsesRequest(request, _echo(given), tools.custom, wants_summary=summary)
+    return ResponsesRequest(
+        ClientRequest(model, worker_id, question, parameters, wishes),
+        _echo(given, is_stored=is_stored),
+        tools.custom,
+        wants_summary=summary,
+        conversation=tuple(messages),
+        is_stored=is_stored,
+        is_background=is_background,
+    )
+
+
+def _question(given: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> Question:
+    if not messages:
+        raise refuse("input", "holds no message", reason="MISSING_FIELD")
+    text = as_string(given.get("instructions", ""), "instructions")
+    instructions = [{"role": "system", "content": text}] if text else []
+    return Question(decode_messages([*instructions, *messages]))
 
 
 def _given(fields: Mapping[str, object]) -> dict[str, object]:
     given = {name: value for name, value in fields.items() if value is not None}
-    for name, value in given.items():
+    for name in given:
         if name in _UNSUPPORTED:
-            if name == "background" and value is False:
-                continue
             problem = "Podium cannot honour this parameter; remove it"
             raise refuse(name, problem, reason="UNSUPPORTED_PARAMETER")
         if name not in _SAME and name not in _OWN:
@@ -167,8 +194,6 @@ def _check_harmless(given: Mapping[str, object]) -> None:
         as_choice(item, f"include[{index}]", _INCLUDABLE)
     if "truncation" in given:
         as_choice(given["truncation"], "truncation", ("disabled",))
-    if as_boolean(given.get("store", False), "store"):
-        raise refuse("store", "responses are not stored; send store: false", reason="UNSUPPORTED_PARAMETER")
     options = as_object(given.get("stream_options", {}), "stream_options")
     known_fields(options, ("include_obfuscation",), "stream_options")
     if "client_metadata" in given:
@@ -208,7 +233,7 @@ def _reasoning(value: object) -> tuple[str | None, bool]:
     return None if effort is None else as_string(effort, "reasoning.effort", at_most=64), wants_summary
 
 
-def _echo(given: Mapping[str, object]) -> dict[str, object]:
+def _echo(given: Mapping[str, object], *, is_stored: bool) -> dict[str, object]:
     """Return the fields that a response repeats, with the defaults of those that were not given."""
     defaults: dict[str, object] = {
         "instructions": None,
@@ -226,8 +251,8 @@ def _echo(given: Mapping[str, object]) -> dict[str, object]:
         "user": None,
     }
     return {
-        "background": False,
-        "previous_response_id": None,
-        "store": False,
+        "background": given.get("background", False),
+        "previous_response_id": given.get("previous_response_id"),
+        "store": is_stored,
         **{name: given.get(name, default) for name, default in defaults.items()},
     }

@@ -1,5 +1,6 @@
 """`POST /v1/responses`."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,24 +8,69 @@ from podium_core.config.tenants import Principal
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.orchestration.events import Planned, RunEvent, StepEnded, StepResult, StepStarted
 from podium_core.orchestration.ports import Delta, PlanReply
-from podium_gateway.answers import AnswerContext, Answered, Asked, StreamedAnswer
+from podium_gateway.answers import AnswerContext, Answered, Asked, Fields, StreamedAnswer
+from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.codecs.responses_answer import ResponseFrame, output_items
 from podium_gateway.codecs.responses_events import ResponseEncoder
-from podium_gateway.codecs.responses_request import ResponsesRequest, decode_responses_request
+from podium_gateway.codecs.responses_input import decode_input
+from podium_gateway.codecs.responses_request import (
+    ResponsesRequest,
+    decode_responses_request,
+    previous_response_id,
+)
+from podium_gateway.codecs.strict_json import parse_object
 from podium_gateway.errors import INTERNAL_MESSAGE
+from podium_gateway.stored import StoredResponse, StoredResponses
 
+_log = logging.getLogger(__name__)
 _US_PER_S = 1_000_000
 
 
 class ResponsesFront:
     """OpenAI's Responses."""
 
+    def __init__(self, stored: StoredResponses) -> None:
+        self._stored = stored
+
     async def decode(self, body: bytes, principal: Principal) -> Asked:
         """Return what the client asks for; raise PodiumError naming the field to blame."""
-        del principal
-        decoded = decode_responses_request(body)
-        return Asked(decoded.request, ResponsesRendering(decoded))
+        fields = parse_object(body)
+        decoded = decode_responses_request(fields, await self._earlier(fields, principal))
+        rendering = ResponsesRendering(decoded)
+
+        async def keep(done: Answered, context: AnswerContext) -> None:
+            response = rendering.response(done, context)
+            stored = StoredResponse(response, rendering.conversation_after(response))
+            try:
+                await self._stored.put(principal, stored, context.run_id)
+            except PodiumError as error:
+                # The answer is paid for and sealed: the client gets it, though nobody can read it again.
+                facts = {"run_id": context.run_id, "reason": error.reason}
+                _log.warning("a response could not be stored", extra=facts)
+
+        return Asked(
+            decoded.request,
+            rendering,
+            keep=keep if decoded.is_stored and not decoded.is_background else None,
+            is_detached=decoded.is_background,
+            conversation_after=rendering.conversation_after,
+        )
+
+    async def _earlier(self, fields: Mapping[str, object], principal: Principal) -> Sequence[Fields]:
+        """Return the conversation that a request continues."""
+        response_id = previous_response_id(fields)
+        if response_id is None:
+            return ()
+        try:
+            stored = await self._stored.get(principal, response_id)
+        except PodiumError as error:
+            if error.code is Code.NOT_FOUND:
+                raise refuse("previous_response_id", error.message, reason=error.reason) from None
+            raise
+        if not stored.conversation:
+            raise refuse("previous_response_id", "that response has no answer to go on from")
+        return stored.conversation
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +79,22 @@ class ResponsesRendering:
 
     asked: ResponsesRequest
 
-    def whole(self, done: Answered, context: AnswerContext) -> str:
-        """Return the response."""
+    def response(self, done: Answered, context: AnswerContext) -> dict[str, object]:
+        """Return the response object of an answer."""
         frame = self._frame(context)
         summary = self._summary(done.finished.steps, context) if self.asked.wants_summary else ()
         output = output_items(frame, done.answer, summary)
-        return json_text(frame.finished(done.finished, done.answer, output, done.podium))
+        return frame.finished(done.finished, done.answer, output, done.podium)
+
+    def conversation_after(self, response: Fields) -> Sequence[Fields]:
+        """Return the messages of the conversation with the response's own; none if it says nothing."""
+        output = response.get("output")
+        said = decode_input(output) if output else []
+        return (*self.asked.conversation, *said) if said else ()
+
+    def whole(self, done: Answered, context: AnswerContext) -> str:
+        """Return the response."""
+        return json_text(self.response(done, context))
 
     def dry_run(self, podium: Mapping[str, object], context: AnswerContext) -> str:
         """Return a response without output that carries the plan."""
