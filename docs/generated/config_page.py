@@ -60,8 +60,21 @@ workers:
       idle_timeout_s: 120            # streamed: each gap after that
       context_tokens: 128000         # 0: unknown
       max_output_tokens: 4096        # always sent to the provider
-    modalities: [text, image]        # default: text
-    features: [tools, json_schema, logprobs]
+    modalities: [text, image, audio] # default: text
+    features:                        # what it takes besides; a request that needs another leaves it out
+      - tools
+      - json_schema
+      - logprobs
+      - logit_bias
+      - prediction
+      - service_tier
+      - verbosity
+      - prompt_cache_key             # this and the next are hints: not told to workers without them
+      - safety_identifier
+      - developer                    # the role; told as system without it
+      - max_completion_tokens        # that name for the token limit
+      - image_urls                   # it fetches images by their address; Podium never does
+    reasoning_efforts: [low, high]   # the names it takes; any other becomes the nearest
     card:                            # what was measured; plans are made from it
       output_tokens_per_second: 80
       skills:

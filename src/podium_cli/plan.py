@@ -80,6 +80,7 @@ def _demands(arguments: argparse.Namespace, question: Question, tenant: Tenant) 
         tenant_filter=WorkerFilter(tenant.only_workers, tenant.excluded_workers),
         named_worker_id=None,
         has_images=False,
+        has_audio=False,
         features=frozenset(),
         input_tokens_at_most=token_bound(question),
         max_cost_usd_micros=None,

@@ -71,6 +71,7 @@ class Rig:
     audit: FakeAudit
     audit_server: GrpcServer
     audit_address: str
+    address: str
     catalog: Catalog
     dispatcher: Dispatcher
     endings: Endings
@@ -168,8 +169,9 @@ async def router_rig(
     tracer: trace.Tracer | None = None,
     meter: metrics.Meter | None = None,
     upstream: Upstream | None = None,
+    audit_address: str | None = None,
 ) -> AsyncIterator[Rig]:
-    """Run a router with one worker `w`."""
+    """Run a router with one worker `w`. `audit_address` is a log to use instead of the one in memory."""
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         provider = await stack.enter_async_context(upstream or Upstream())
@@ -181,7 +183,8 @@ async def router_rig(
         log = audit_server(tls_of(tls_dir, "audit"), audit)
         audit_port = await log.start()
         stack.push_async_callback(log.stop, 0)
-        channel = open_channel(f"127.0.0.1:{audit_port}", "audit", tls_of(tls_dir, "router"))
+        audit_address = audit_address or f"127.0.0.1:{audit_port}"
+        channel = open_channel(audit_address, "audit", tls_of(tls_dir, "router"))
         stack.push_async_callback(channel.close)
         exchange = Exchange(provider_limits or ProviderLimits(), clock)
         stack.push_async_callback(exchange.close)
@@ -225,7 +228,8 @@ async def router_rig(
             provider,
             audit,
             log,
-            f"127.0.0.1:{audit_port}",
+            audit_address,
+            f"127.0.0.1:{router_port}",
             catalog,
             dispatcher,
             endings,

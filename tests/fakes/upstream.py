@@ -69,10 +69,11 @@ class SeenRequest:
 
 
 class Upstream:
-    """Serves `script` in order, then `default` for ever."""
+    """Serves `script` in order, then what `by_model` has for the model asked for, else `default`."""
 
     def __init__(self, default: Reply | None = None) -> None:
         self.default = default or answer("hello")
+        self.by_model: dict[str, Reply] = {}
         self.script: deque[Reply] = deque()
         self.requests: list[SeenRequest] = []
         self.base_url = ""
@@ -113,7 +114,7 @@ class Upstream:
         body = await request.read()
         seen = SeenRequest(dict(request.headers), body, loop.time(), id(request.transport), request.path)
         self.requests.append(seen)
-        reply = self.script.popleft() if self.script else self.default
+        reply = self.script.popleft() if self.script else self._by_model(body)
         try:
             return await self._answer(request, body, reply)
         except (asyncio.CancelledError, ConnectionError):
@@ -121,6 +122,9 @@ class Upstream:
             raise
         finally:
             seen.ended_s = loop.time()
+
+    def _by_model(self, body: bytes) -> Reply:
+        return self.by_model.get(json.loads(body)["model"], self.default) if self.by_model else self.default
 
     async def _answer(self, request: web.Request, body: bytes, reply: Reply) -> web.StreamResponse:
         if reply.delay_s:

@@ -136,8 +136,8 @@ class StreamedAnswer(ABC):
             texts.append(self._failed(error, podium, is_sealed=finished.receipt is not None))
             return
         answer = done.answer
-        if not self._has_output and (answer.text or answer.reasoning or answer.tool_calls):
-            self._output(Delta(answer.text, answer.reasoning, answer.tool_calls), texts)
+        if not self._has_output and answer.delta.has_output:
+            self._output(answer.delta, texts)
         self._answered(done, texts)
 
     def _podium(self, finished: RunFinished) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import cast
 
 from podium_core.domain.usage import Usage
 from podium_router.calls import Delta
+from podium_router.logprobs import token_logprobs
 from podium_router.replay import Replay
 from podium_router.usage import provider_usage
 
@@ -43,8 +44,11 @@ class Answer:
 
     __slots__ = (
         "_half_reasoning",
+        "_half_refusal",
         "_half_text",
+        "_logprobs",
         "_reasoning",
+        "_refusal",
         "_text",
         "_tool_calls",
         "dispatched",
@@ -66,6 +70,9 @@ class Answer:
         self._reasoning: list[str] = []
         self._half_text = ""
         self._half_reasoning = ""
+        self._half_refusal = ""
+        self._refusal: list[str] = []
+        self._logprobs: list[_Json] = []
         self._tool_calls: dict[int, _ToolCall] = {}
 
     @property
@@ -74,14 +81,24 @@ class Answer:
         return "".join(self._text)
 
     @property
+    def refusal(self) -> str:
+        """All text of a refusal so far."""
+        return "".join(self._refusal)
+
+    @property
     def reasoning(self) -> str:
         """All reasoning text so far."""
         return "".join(self._reasoning)
 
     @property
+    def logprobs(self) -> tuple[_Json, ...]:
+        """The log-probability entries so far."""
+        return tuple(self._logprobs)
+
+    @property
     def is_empty(self) -> bool:
         """Whether no output has come yet."""
-        return not (self._text or self._reasoning or self._tool_calls)
+        return not (self._text or self._reasoning or self._tool_calls or self._refusal)
 
     @property
     def tool_calls(self) -> tuple[_Json, ...]:
@@ -92,7 +109,7 @@ class Answer:
     def output_bytes(self) -> int:
         """Size of everything the provider generated, for estimates."""
         arguments = sum(call.size() for call in self._tool_calls.values())
-        return len(self.text.encode()) + self.reasoning_bytes + arguments
+        return len(self.text.encode()) + len(self.refusal.encode()) + self.reasoning_bytes + arguments
 
     @property
     def reasoning_bytes(self) -> int:
@@ -109,7 +126,7 @@ class Answer:
         if choice is None:
             return None
         self._take_finish(choice)
-        return self._take_output(choice.get("delta"))
+        return self._take_output(choice.get("delta"), choice.get("logprobs"))
 
     def take_message(self, body: object) -> Delta:
         """Take a whole answer and return it as one delta. Raises BadAnswerError, ProviderErrorEventError."""
@@ -118,7 +135,7 @@ class Answer:
         if choice is None or not isinstance(choice.get("message"), dict):
             raise BadAnswerError
         self._take_finish(choice)
-        return self._take_output(choice["message"]) or Delta()
+        return self._take_output(choice["message"], choice.get("logprobs")) or Delta()
 
     def close(self) -> None:
         """Settle the finish reason of an answer whose provider said that it is complete."""
@@ -130,6 +147,8 @@ class Answer:
     def message_json(self) -> bytes:
         """Return the assistant message with its tool calls, whole, as JSON text."""
         message = {"role": "assistant", "content": self.text or None, "tool_calls": self.tool_calls}
+        if self.refusal:
+            message["refusal"] = self.refusal
         return json.dumps(message, separators=(",", ":")).encode()
 
     def _take_head(self, body: object) -> _Json:
@@ -153,16 +172,20 @@ class Answer:
                 raise ProviderErrorEventError
             self.finish_reason = _FINISH_REASONS.get(reason, "stop")
 
-    def _take_output(self, output: object) -> Delta | None:
+    def _take_output(self, output: object, logprobs: object) -> Delta | None:
         if not isinstance(output, dict):
             return None
         fields = cast("_Json", output)
-        text = _text_of(fields.get("content")) or _text_of(fields.get("refusal"))
+        text, refusal = _text_of(fields.get("content")), _text_of(fields.get("refusal"))
         reasoning = _text_of(fields.get("reasoning_content")) or _text_of(fields.get("reasoning"))
         if text:
             text, self._half_text = _whole_characters(self._half_text + text)
         if text:
             self._text.append(text)
+        if refusal:
+            refusal, self._half_refusal = _whole_characters(self._half_refusal + refusal)
+        if refusal:
+            self._refusal.append(refusal)
         if reasoning:
             reasoning, self._half_reasoning = _whole_characters(self._half_reasoning + reasoning)
         if reasoning:
@@ -170,8 +193,10 @@ class Answer:
         self.replay.take(fields)
         items = fields.get("tool_calls")
         calls = self._take_tool_calls(cast("list[object]", items)) if isinstance(items, list) else ()
-        if text or reasoning or calls:
-            return Delta(text, reasoning, calls)
+        entries = token_logprobs(logprobs) if logprobs is not None else ()
+        self._logprobs.extend(entries)
+        if text or reasoning or calls or refusal or entries:
+            return Delta(text, reasoning, calls, refusal, entries)
         return None
 
     def _take_tool_calls(self, items: list[object]) -> tuple[_Json, ...]:

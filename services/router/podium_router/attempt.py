@@ -136,7 +136,7 @@ class Attempt:
     def completed(self) -> Completed:
         """Return the caller's last event."""
         answer = self.answer
-        message = Delta() if self.call.stream else Delta(answer.text, answer.reasoning, _indexed(answer))
+        message = Delta() if self.call.stream else _whole(answer)
         return Completed(
             finish_reason=answer.finish_reason,
             usage=self.usage,
@@ -176,8 +176,8 @@ class Attempt:
         contents: list[Content] = []
         if answer.tool_calls:
             contents.append(Content(f"{attempt_id}/output", "output", _JSON, answer.message_json()))
-        elif answer.text:
-            contents.append(Content(f"{attempt_id}/output", "output", _TEXT, answer.text.encode()))
+        elif words := answer.text or answer.refusal:
+            contents.append(Content(f"{attempt_id}/output", "output", _TEXT, words.encode()))
         if answer.reasoning:
             contents.append(Content(f"{attempt_id}/reasoning", "reasoning", _TEXT, answer.reasoning.encode()))
         return tuple(contents)
@@ -194,5 +194,6 @@ def outcome_of(error: PodiumError) -> AttemptOutcome:
     return AttemptOutcome.TIMED_OUT if error.code is Code.DEADLINE else AttemptOutcome.FAILED
 
 
-def _indexed(answer: Answer) -> tuple[dict[str, object], ...]:
-    return tuple({"index": index, **call} for index, call in enumerate(answer.tool_calls))
+def _whole(answer: Answer) -> Delta:
+    calls = tuple({"index": index, **call} for index, call in enumerate(answer.tool_calls))
+    return Delta(answer.text, answer.reasoning, calls, answer.refusal, answer.logprobs)

@@ -5,6 +5,7 @@ The messages are joined verbatim, never decoded: a JSON round trip would cost ti
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -17,6 +18,7 @@ _RESERVED = frozenset(
 )
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}'
 _SPACE = b" \t\n\r"
+_DEVELOPER = re.compile(rb'"role"\s*:\s*"developer"')
 
 MAX_IMAGE_TOKENS = 65_536
 """More than any provider counts for one image; only the reservation uses it, never the settlement."""
@@ -38,12 +40,15 @@ class BodyShape:
 
     model_json: bytes
     max_tokens_field: bytes
+    knows_developer: bool = False
 
     @classmethod
-    def of(cls, provider_model: str, *, max_completion_tokens: bool) -> "BodyShape":
-        """Return the shape for a model; newer OpenAI models name the token limit differently."""
+    def of(
+        cls, provider_model: str, *, max_completion_tokens: bool, knows_developer: bool = False
+    ) -> "BodyShape":
+        """Return the shape for a model; newer OpenAI models name the token limit and one role differently."""
         field = b"max_completion_tokens" if max_completion_tokens else b"max_tokens"
-        return cls(json.dumps(provider_model).encode(), field)
+        return cls(json.dumps(provider_model).encode(), field, knows_developer)
 
 
 def build_body(
@@ -61,6 +66,8 @@ def build_body(
     object or hold a field the router sets itself; TOO_LARGE above `max_bytes`.
     """
     _check_messages(messages)
+    if not shape.knows_developer:
+        messages = tuple([_without_developer(piece) for piece in messages])
     head = b'{"model":%b,"messages":' % shape.model_json
     limit = b',"%b":%d' % (shape.max_tokens_field, max_output_tokens)
     fields = _inner_fields(parameters_json)
@@ -99,6 +106,17 @@ def max_cost_usd_micros(
     if context_tokens:
         input_tokens = min(input_tokens, context_tokens)
     return price.cost_usd_micros(input_tokens, max_output_tokens)
+
+
+def _without_developer(piece: Piece) -> Piece:
+    """Return the piece with `developer` messages made the system's, under which other models know them.
+
+    Inside a JSON string every quote is escaped, so these bytes can only be a key and its value.
+    """
+    if b'"developer"' not in piece.data:
+        return piece
+    data = _DEVELOPER.sub(b'"role":"system"', piece.data)
+    return piece if data == piece.data else Piece("", data)
 
 
 def _check_messages(messages: tuple[Piece, ...]) -> None:

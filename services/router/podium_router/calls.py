@@ -128,8 +128,13 @@ class AttemptEnd:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """Output since the last delta. `tool_calls` are OpenAI tool call deltas, each with its index."""
+    """Output since the last delta. `tool_calls` are OpenAI tool call deltas, each with its index.
+
+    `refusal` is the text of a model that declines; `logprobs` are OpenAI's entries, one for each token.
+    """
 
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[dict[str, object], ...] = ()
+    refusal: str = ""
+    logprobs: tuple[dict[str, object], ...] = ()

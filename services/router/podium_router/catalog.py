@@ -23,6 +23,9 @@ _COMPLETIONS_PATH = "/chat/completions"
 MAX_COMPLETION_TOKENS_FEATURE = "max_completion_tokens"
 """A worker with this feature is told its token limit under OpenAI's newer name."""
 
+DEVELOPER_FEATURE = "developer"
+"""A worker with this feature knows the role developer; any other is told it as system."""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
@@ -150,6 +153,7 @@ class Catalog:
             shape=BodyShape.of(
                 worker.provider_model,
                 max_completion_tokens=MAX_COMPLETION_TOKENS_FEATURE in worker.card.features,
+                knows_developer=DEVELOPER_FEATURE in worker.card.features,
             ),
             keys=entry.keys,
             timeouts=_timeouts_of(entry.limits, self._timeouts, entry.timeout_s),

@@ -13,6 +13,8 @@ from podium_core.domain.usage import Usage
 from podium_router.calls import Delta
 
 _FULL_AT_BATCHES = 64
+_ENTRY_SIZE = 64
+"""What a tool call or a token's log-probabilities count, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Outbox:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._tool_calls: list[dict[str, object]] = []
+        self._refusal: list[str] = []
+        self._logprobs: list[dict[str, object]] = []
         self._size = 0
         self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -84,7 +88,11 @@ class Outbox:
             self._reasoning.append(delta.reasoning)
         if delta.tool_calls:
             self._tool_calls.extend(delta.tool_calls)
-        self._size += len(delta.text) + len(delta.reasoning) + 64 * len(delta.tool_calls)
+        if delta.refusal:
+            self._refusal.append(delta.refusal)
+        self._logprobs.extend(delta.logprobs)
+        self._size += len(delta.text) + len(delta.reasoning) + len(delta.refusal)
+        self._size += _ENTRY_SIZE * (len(delta.tool_calls) + len(delta.logprobs))
         if self._size >= self._limits.size:
             self._ready.set()
             if self._size >= self._limits.size * _FULL_AT_BATCHES:
@@ -131,7 +139,15 @@ class Outbox:
             await self._ready.wait()
 
     def _take_batch(self) -> Delta:
-        batch = Delta("".join(self._text), "".join(self._reasoning), tuple(self._tool_calls))
+        batch = Delta(
+            "".join(self._text),
+            "".join(self._reasoning),
+            tuple(self._tool_calls),
+            "".join(self._refusal),
+            tuple(self._logprobs),
+        )
+        self._refusal.clear()
+        self._logprobs.clear()
         self._text.clear()
         self._reasoning.clear()
         self._tool_calls.clear()

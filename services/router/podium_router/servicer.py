@@ -114,12 +114,17 @@ def _call_of(request: pb.CompleteRequest) -> Call:
 
 
 def _delta_to_proto(delta: Delta) -> pb.Delta:
-    calls = delta.tool_calls
     return pb.Delta(
         text=delta.text,
         reasoning=delta.reasoning,
-        tool_calls_json=json.dumps(calls, separators=(",", ":")).encode() if calls else b"",
+        tool_calls_json=_json(delta.tool_calls),
+        refusal=delta.refusal,
+        logprobs_json=_json(delta.logprobs),
     )
+
+
+def _json(items: tuple[dict[str, object], ...]) -> bytes:
+    return json.dumps(items, separators=(",", ":")).encode() if items else b""
 
 
 def _completed_to_proto(completed: Completed) -> pb.Completed:

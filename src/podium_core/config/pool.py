@@ -182,6 +182,23 @@ class _CardSection(Section):
     skills: ListOf[_SkillSection] = ()
 
 
+Feature = Literal[
+    "developer",
+    "image_urls",
+    "json_schema",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "prediction",
+    "prompt_cache_key",
+    "safety_identifier",
+    "service_tier",
+    "tools",
+    "verbosity",
+]
+"""What a worker can be asked for besides text. `developer` is the role, `image_urls` that it fetches them."""
+
+
 class _WorkerSection(Section):
     id: Ident
     provider: ProviderKind
@@ -194,8 +211,9 @@ class _WorkerSection(Section):
     demo: bool = False
     price: _PriceSection | None = None
     limits: _LimitsSection = _LimitsSection()
-    modalities: Annotated[tuple[Literal["text", "image"], ...], Field(min_length=1)] = ("text",)
-    features: ListOf[Literal["tools", "json_schema", "logprobs", "max_completion_tokens"]] = ()
+    modalities: Annotated[tuple[Literal["text", "image", "audio"], ...], Field(min_length=1)] = ("text",)
+    features: ListOf[Feature] = ()
+    reasoning_efforts: ListOf[Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]] = ()
     card: _CardSection = _CardSection()
 
     @model_validator(mode="after")
@@ -260,6 +278,7 @@ def _card(section: _WorkerSection) -> Card:
         output_tokens_per_second=section.card.output_tokens_per_second,
         modalities=frozenset(section.modalities),
         features=frozenset(section.features),
+        reasoning_efforts=section.reasoning_efforts,
     )
 
 

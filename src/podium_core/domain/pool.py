@@ -26,7 +26,10 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is known of a worker: strengths, speed, window, and what it can take in and do."""
+    """What is known of a worker: strengths, speed, window, and what it can take in and do.
+
+    `reasoning_efforts` are the names of `reasoning_effort` that it takes; none: it takes no such field.
+    """
 
     skills: tuple[Skill, ...] = ()
     context_tokens: int = 0
@@ -34,6 +37,7 @@ class Card:
     output_tokens_per_second: int = 0
     modalities: frozenset[str] = frozenset({"text"})
     features: frozenset[str] = frozenset()
+    reasoning_efforts: tuple[str, ...] = ()
 
     @property
     def mean_accuracy_ppm(self) -> int:

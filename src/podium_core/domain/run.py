@@ -72,10 +72,24 @@ class Message:
     @property
     def image_count(self) -> int:
         """How many image parts the message carries."""
+        return len(self._parts("image_url"))
+
+    @property
+    def image_address_count(self) -> int:
+        """How many of the images are given by an address on the web instead of their bytes."""
+        images = [part.get("image_url") for part in self._parts("image_url")]
+        urls = [str(image.get("url", "")) for image in images if isinstance(image, dict)]
+        return sum(url[:5].lower() != "data:" for url in urls)
+
+    @property
+    def audio_count(self) -> int:
+        """How many audio parts the message carries."""
+        return len(self._parts("input_audio"))
+
+    def _parts(self, kind: str) -> list[dict[str, object]]:
         content = self.fields.get("content")
-        if not isinstance(content, list):
-            return 0
-        return sum(1 for part in content if isinstance(part, dict) and part.get("type") == "image_url")
+        parts = content if isinstance(content, list) else []
+        return [part for part in parts if isinstance(part, dict) and part.get("type") == kind]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """One step's attempts: retry with back-off, then the recorded fallback worker, all within the caps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -10,6 +10,7 @@ from podium_core.domain.plan import Step
 from podium_core.domain.pool import Worker
 from podium_core.domain.run import AttemptKind, AttemptOutcome
 from podium_core.domain.usage import Usage, UsageSource, read_failure_facts
+from podium_core.orchestration.adaptation import Change, adapt
 from podium_core.orchestration.context import RunContext
 from podium_core.orchestration.events import AnswerDelta, RunEvent, StepResult
 from podium_core.orchestration.ledger import Reservation
@@ -23,8 +24,6 @@ from podium_core.orchestration.ports import (
     StepPrompt,
 )
 
-# Sampling belongs to every step; everything else shapes the answer and so belongs to the last step only.
-_SAMPLING = frozenset({"temperature", "top_p", "seed"})
 _NOTHING = Reservation(0, 0, 0)
 _WORKER_TROUBLE = frozenset({Code.PROVIDER_FAILED, Code.RATE_LIMITED, Code.DEADLINE, Code.UNAVAILABLE})
 _RUN_TROUBLE = frozenset({Code.AUDIT_UNAVAILABLE, Code.CONFLICT, Code.CANCELLED})
@@ -145,7 +144,7 @@ class AttemptMaker:
                     attempt.permitted = True
                     continue
                 delta = event if isinstance(event, Delta) else event.message
-                if delta.text or delta.reasoning or delta.tool_calls:
+                if delta.has_output:
                     attempt.output.add(delta)
                     if task.live:
                         attempt.sent = True
@@ -159,9 +158,7 @@ class AttemptMaker:
 
     def _call(self, task: StepTask, worker: Worker, max_output_tokens: int) -> StepCall:
         context = self._context
-        parameters = context.parameters
-        if not task.is_answer:
-            parameters = {name: value for name, value in parameters.items() if name in _SAMPLING}
+        told = adapt(context.parameters, worker.card, is_answer=task.is_answer)
         return StepCall(
             attempt_id=context.ids.new("att"),
             run_id=context.run_id,
@@ -173,7 +170,7 @@ class AttemptMaker:
             pool_digest=context.pool.pool_digest,
             prompt=task.prompt,
             access=task.step.access,
-            parameters=parameters,
+            parameters=told.parameters,
             max_output_tokens=max_output_tokens,
             stream=task.live,
             timeout_s=max(0.0, min(context.limits.step_timeout_s, context.left_s)),
@@ -230,7 +227,14 @@ class AttemptMaker:
             started_us=started_us,
             ended_us=self._context.elapsed_us,
             error=None if completion else last.error,
+            refusal=last.output.refusal if completion else "",
+            logprobs=last.output.logprobs if completion else (),
+            changes=self._changes(task, last.call.worker_id),
         )
+
+    def _changes(self, task: StepTask, worker_id: str) -> Mapping[str, Change]:
+        card = self._context.pool.by_id[worker_id].card
+        return adapt(self._context.parameters, card, is_answer=task.is_answer).changes
 
 
 def _known_account(attempt: _Attempt) -> tuple[Usage, int] | None:

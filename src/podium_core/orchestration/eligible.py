@@ -16,6 +16,10 @@ _FEATURE_OF_PARAMETER = {
     "functions": "tools",
     "logprobs": "logprobs",
     "top_logprobs": "logprobs",
+    "logit_bias": "logit_bias",
+    "prediction": "prediction",
+    "service_tier": "service_tier",
+    "verbosity": "verbosity",
 }
 
 
@@ -27,6 +31,7 @@ class Demands:
     tenant_filter: WorkerFilter
     named_worker_id: str | None
     has_images: bool
+    has_audio: bool
     features: frozenset[str]
     input_tokens_at_most: int
     max_cost_usd_micros: int | None
@@ -88,6 +93,12 @@ def eligible_workers(pool: Pool, verdicts: tuple[Verdict, ...]) -> tuple[Worker,
             reason="CONTEXT_LENGTH_EXCEEDED",
             param="messages",
         )
+    if deciding and all(rule.startswith("capability.") for rule in deciding):
+        raise PodiumError(
+            Code.INVALID_REQUEST,
+            f"no eligible worker can take this request ({told}); leave out what they lack",
+            reason="NO_CAPABLE_WORKER",
+        )
     if deciding and all(rule.startswith("health.") for rule in deciding):
         is_lasting = deciding == {f"health.{Health.UNCONFIGURED.value}"}
         advice = "give the router the keys that pool.yaml names" if is_lasting else "try again later"
@@ -138,6 +149,8 @@ def _lacking_capability(worker: Worker, demands: Demands) -> str | None:
     card = worker.card
     if demands.has_images and "image" not in card.modalities:
         return "capability.image"
+    if demands.has_audio and "audio" not in card.modalities:
+        return "capability.audio"
     missing = sorted(demands.features - card.features)
     if missing:
         return f"capability.{missing[0]}"

@@ -1,18 +1,23 @@
 """What a run tells its caller while it happens."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.plan import Plan
 from podium_core.domain.policy import Verdict
 from podium_core.domain.run import RunOutcome
 from podium_core.domain.usage import Usage
+from podium_core.orchestration.adaptation import Change
 from podium_core.orchestration.ports import AttemptResult, Delta, PlanReply, Receipt
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """A finished step: data even when it failed. `started_us` and `ended_us` count from the run's start."""
+    """A finished step: data even when it failed. `started_us` and `ended_us` count from the run's start.
+
+    `changes` are the parameters that its worker was told otherwise than they were asked.
+    """
 
     round: int
     step_index: int
@@ -26,6 +31,19 @@ class StepResult:
     started_us: int
     ended_us: int
     error: PodiumError | None = None
+    refusal: str = ""
+    logprobs: tuple[Mapping[str, object], ...] = ()
+    changes: Mapping[str, Change] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """What it said, be it an answer or a refusal."""
+        return self.text or self.refusal
+
+    @property
+    def delta(self) -> Delta:
+        """The whole output as one delta."""
+        return Delta(self.text, self.reasoning, self.tool_calls, self.refusal, self.logprobs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ class Output:
     def __init__(self) -> None:
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._logprobs: list[Mapping[str, object]] = []
         self._tool_calls: dict[int, dict[str, object]] = {}
 
     def add(self, delta: Delta) -> None:
@@ -19,6 +21,9 @@ class Output:
             self._text.append(delta.text)
         if delta.reasoning:
             self._reasoning.append(delta.reasoning)
+        if delta.refusal:
+            self._refusal.append(delta.refusal)
+        self._logprobs.extend(delta.logprobs)
         for position, call in enumerate(delta.tool_calls):
             index = call.get("index", position)
             merged = self._tool_calls.setdefault(index if isinstance(index, int) else position, {})
@@ -33,6 +38,16 @@ class Output:
     def reasoning(self) -> str:
         """The reasoning so far, as far as the provider shows it."""
         return "".join(self._reasoning)
+
+    @property
+    def refusal(self) -> str:
+        """The refusal so far."""
+        return "".join(self._refusal)
+
+    @property
+    def logprobs(self) -> tuple[Mapping[str, object], ...]:
+        """The log-probabilities so far, one entry for each token."""
+        return tuple(self._logprobs)
 
     @property
     def tool_calls(self) -> tuple[dict[str, object], ...]:

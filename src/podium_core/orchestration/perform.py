@@ -89,7 +89,7 @@ class Round:
     def _task(self, index: int) -> StepTask:
         plan = self._plan
         step = plan.steps[index]
-        visible = [VisibleStep(s, plan.steps[s].subtask, self.results[s].text) for s in step.access.steps]
+        visible = [VisibleStep(s, plan.steps[s].subtask, self.results[s].words) for s in step.access.steps]
         previous = self._previous_answer if step.access.previous_round else None
         is_answer = index == len(plan.steps) - 1
         return StepTask(

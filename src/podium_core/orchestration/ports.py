@@ -156,11 +156,22 @@ class Permitted:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """Output since the last delta. `tool_calls` are OpenAI tool call deltas with their indices."""
+    """Output since the last delta. `tool_calls` are OpenAI tool call deltas with their indices.
+
+    `refusal` is the text of a model that declines; `logprobs` are OpenAI's entries, one for each token of
+    the text.
+    """
 
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[Mapping[str, object], ...] = ()
+    refusal: str = ""
+    logprobs: tuple[Mapping[str, object], ...] = ()
+
+    @property
+    def has_output(self) -> bool:
+        """Whether there is anything in it."""
+        return bool(self.text or self.reasoning or self.tool_calls or self.refusal or self.logprobs)
 
 
 @dataclass(frozen=True, slots=True)

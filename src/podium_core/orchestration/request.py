@@ -41,13 +41,18 @@ class RunRequest:
     @property
     def demands(self) -> Demands:
         """What this request asks of a worker."""
+        messages = self.question.messages
+        features = demanded_features(self.parameters)
+        if any(message.image_address_count for message in messages):
+            features |= {"image_urls"}
         money_cap = self.caps.max_cost_usd_micros
         return Demands(
             client_filter=self.client_filter,
             tenant_filter=self.tenant_filter,
             named_worker_id=self.named_worker_id,
-            has_images=any(message.image_count for message in self.question.messages),
-            features=demanded_features(self.parameters),
+            has_images=any(message.image_count for message in messages),
+            has_audio=any(message.audio_count for message in messages),
+            features=features,
             input_tokens_at_most=token_bound(self.question),
             max_cost_usd_micros=money_cap,
             has_money_cap=money_cap is not None or self.tenant_budget_usd_micros is not None,

@@ -33,7 +33,6 @@ from podium_core.orchestration.ledger import Ledger
 from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.perform import Round
 from podium_core.orchestration.ports import (
-    Delta,
     ObserverPort,
     PlannerPort,
     PlanReply,
@@ -203,7 +202,7 @@ class Runner:
             await self._note(request.run_id, "rounds", _round_facts(progress.rounds))
         answer = progress.answer
         if answer is not None and request.stream and (not live or progress.walked_back):
-            yield AnswerDelta(Delta(answer.text, answer.reasoning, answer.tool_calls))
+            yield AnswerDelta(answer.delta)
 
     def _conclude(self, progress: _Progress, current: Round, plan: Plan) -> None:
         """Take the round's answer, walking back past an empty last response (paper: last non-empty)."""
@@ -214,7 +213,7 @@ class Runner:
             progress.outcome = RunOutcome.FAILED if progress.error else RunOutcome.ANSWERED
         else:
             candidates = [current.results[i] for i in sorted(current.results, reverse=True)]
-            progress.answer = next((r for r in candidates if r.ok and (r.text or r.tool_calls)), last)
+            progress.answer = next((r for r in candidates if r.ok and (r.words or r.tool_calls)), last)
             progress.walked_back = progress.answer is not last
             progress.outcome = RunOutcome.ANSWERED
         changed = before is not None and progress.answer is not None and _differ(before, progress.answer)
@@ -275,7 +274,7 @@ class Runner:
             self._ids.new("evt"),
             progress.context.run_id,
             progress.outcome,
-            answer=progress.answer.text if progress.answer else "",
+            answer=progress.answer.words if progress.answer else "",
             error_reason=error.reason if error else "",
         )
         try:

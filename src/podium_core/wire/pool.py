@@ -1,6 +1,7 @@
 """Workers on the wire: whole, as the router lists them, and as the cards that the conductor is shown."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from podium.conductor.v1 import conductor_service_pb2
 from podium.plan.v1 import plan_pb2
@@ -50,6 +51,7 @@ def worker_to_proto(worker: Worker) -> router_service_pb2.Worker:
         max_output_tokens=card.max_output_tokens,
         modalities=sorted(card.modalities),
         features=sorted(card.features),
+        reasoning_efforts=card.reasoning_efforts,
         skills=_skills_to_proto(card.skills),
         output_tokens_per_second=card.output_tokens_per_second,
         max_concurrency=worker.max_concurrency,
@@ -68,7 +70,9 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
         worker_id=message.worker_id,
         provider=message.provider,
         provider_model=message.provider_model,
-        card=_card(message, frozenset(message.features)),
+        card=replace(
+            _card(message, frozenset(message.features)), reasoning_efforts=tuple(message.reasoning_efforts)
+        ),
         price=price,
         region=message.region,
         health=WORKER_HEALTH.from_proto(message.health),

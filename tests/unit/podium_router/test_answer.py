@@ -132,8 +132,9 @@ def test_content_may_come_in_parts() -> None:
     )
 
 
-def test_a_refusal_is_text() -> None:
-    assert whole({"content": None, "refusal": "No."}).text == "No."
+def test_a_refusal_is_kept_apart_from_text() -> None:
+    answer = whole({"content": None, "refusal": "No."})
+    assert (answer.text, answer.refusal, answer.is_empty) == ("", "No.", False)
 
 
 @pytest.mark.parametrize(

@@ -76,14 +76,18 @@ class Permitted(_message.Message):
     def __init__(self, leaf_index: _Optional[int] = ...) -> None: ...
 
 class Delta(_message.Message):
-    __slots__ = ("text", "reasoning", "tool_calls_json")
+    __slots__ = ("text", "reasoning", "tool_calls_json", "refusal", "logprobs_json")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     REASONING_FIELD_NUMBER: _ClassVar[int]
     TOOL_CALLS_JSON_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    LOGPROBS_JSON_FIELD_NUMBER: _ClassVar[int]
     text: str
     reasoning: str
     tool_calls_json: bytes
-    def __init__(self, text: _Optional[str] = ..., reasoning: _Optional[str] = ..., tool_calls_json: _Optional[bytes] = ...) -> None: ...
+    refusal: str
+    logprobs_json: bytes
+    def __init__(self, text: _Optional[str] = ..., reasoning: _Optional[str] = ..., tool_calls_json: _Optional[bytes] = ..., refusal: _Optional[str] = ..., logprobs_json: _Optional[bytes] = ...) -> None: ...
 
 class Completed(_message.Message):
     __slots__ = ("finish_reason", "usage", "cost_usd_micros", "latency_us", "first_delta_us", "provider_response_id", "served_model", "message", "replay_message_json")
@@ -122,7 +126,7 @@ class ListWorkersResponse(_message.Message):
     def __init__(self, workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., pool_digest: _Optional[str] = ..., price_digest: _Optional[str] = ...) -> None: ...
 
 class Worker(_message.Message):
-    __slots__ = ("worker_id", "provider_model", "provider", "region", "is_demo", "health", "has_price", "input_usd_micros_per_mtok", "output_usd_micros_per_mtok", "context_tokens", "max_output_tokens", "modalities", "features", "skills", "output_tokens_per_second", "max_concurrency", "live")
+    __slots__ = ("worker_id", "provider_model", "provider", "region", "is_demo", "health", "has_price", "input_usd_micros_per_mtok", "output_usd_micros_per_mtok", "context_tokens", "max_output_tokens", "modalities", "features", "skills", "output_tokens_per_second", "max_concurrency", "live", "reasoning_efforts")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_MODEL_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
@@ -140,6 +144,7 @@ class Worker(_message.Message):
     OUTPUT_TOKENS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
     MAX_CONCURRENCY_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
+    REASONING_EFFORTS_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     provider_model: str
     provider: str
@@ -157,7 +162,8 @@ class Worker(_message.Message):
     output_tokens_per_second: int
     max_concurrency: int
     live: LiveEstimate
-    def __init__(self, worker_id: _Optional[str] = ..., provider_model: _Optional[str] = ..., provider: _Optional[str] = ..., region: _Optional[str] = ..., is_demo: _Optional[bool] = ..., health: _Optional[_Union[WorkerHealth, str]] = ..., has_price: _Optional[bool] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., features: _Optional[_Iterable[str]] = ..., skills: _Optional[_Iterable[_Union[_plan_pb2.Skill, _Mapping]]] = ..., output_tokens_per_second: _Optional[int] = ..., max_concurrency: _Optional[int] = ..., live: _Optional[_Union[LiveEstimate, _Mapping]] = ...) -> None: ...
+    reasoning_efforts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, worker_id: _Optional[str] = ..., provider_model: _Optional[str] = ..., provider: _Optional[str] = ..., region: _Optional[str] = ..., is_demo: _Optional[bool] = ..., health: _Optional[_Union[WorkerHealth, str]] = ..., has_price: _Optional[bool] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., features: _Optional[_Iterable[str]] = ..., skills: _Optional[_Iterable[_Union[_plan_pb2.Skill, _Mapping]]] = ..., output_tokens_per_second: _Optional[int] = ..., max_concurrency: _Optional[int] = ..., live: _Optional[_Union[LiveEstimate, _Mapping]] = ..., reasoning_efforts: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class LiveEstimate(_message.Message):
     __slots__ = ("answer_count", "output_tokens_per_second", "output_tokens_per_answer")

@@ -103,21 +103,25 @@ class RouterWorkers(WorkerPort):
 
 
 def _delta(message: router_service_pb2.Delta) -> Delta:
-    if not message.tool_calls_json:
-        return Delta(message.text, message.reasoning)
-    return Delta(message.text, message.reasoning, _tool_calls(message.tool_calls_json))
+    return Delta(
+        message.text,
+        message.reasoning,
+        _objects(message.tool_calls_json, "tool calls", "TOOL_CALLS_MALFORMED"),
+        message.refusal,
+        _objects(message.logprobs_json, "log-probabilities", "LOGPROBS_MALFORMED"),
+    )
 
 
-def _tool_calls(data: bytes) -> tuple[Mapping[str, object], ...]:
+def _objects(data: bytes, what: str, reason: str) -> tuple[Mapping[str, object], ...]:
+    if not data:
+        return ()
     try:
-        calls: Any = json.loads(data)
+        found: Any = json.loads(data)
     except ValueError:
-        calls = None
-    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
-        raise PodiumError(
-            Code.PROVIDER_FAILED, "the worker's tool calls cannot be read", reason="TOOL_CALLS_MALFORMED"
-        )
-    return tuple(calls)
+        found = None
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise PodiumError(Code.PROVIDER_FAILED, f"the worker's {what} cannot be read", reason=reason)
+    return tuple(found)
 
 
 def _completion(message: router_service_pb2.Completed) -> Completion:

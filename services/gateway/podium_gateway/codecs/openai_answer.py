@@ -4,7 +4,7 @@ Everything that stays the same from chunk to chunk is rendered once, so a delta 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.events import RunFinished, StepResult
@@ -57,14 +57,15 @@ def completion_object(
     """Return the body of an answer that is not streamed."""
     message: dict[str, object] = {
         "role": "assistant",
-        "content": answer.text if answer.text or not answer.tool_calls else None,
-        "refusal": None,
+        "content": answer.text if answer.text or not (answer.tool_calls or answer.refusal) else None,
+        "refusal": answer.refusal or None,
     }
     if answer.reasoning:
         message["reasoning_content"] = answer.reasoning
     if answer.tool_calls:
         message["tool_calls"] = list(answer.tool_calls)
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": answer.finish_reason}
+    logprobs = logprobs_object(answer.logprobs)
+    choice = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": answer.finish_reason}
     return {
         "id": completion_id(finished.run_id),
         "object": _COMPLETION_OBJECT,
@@ -92,6 +93,11 @@ def dry_run_object(
     }
 
 
+def logprobs_object(entries: Sequence[Mapping[str, object]]) -> dict[str, object] | None:
+    """Return `choices[].logprobs`; None when there are none."""
+    return {"content": list(entries), "refusal": None} if entries else None
+
+
 class ChunkEncoder:
     """Renders one streamed answer, piece by piece, as text of server-sent events."""
 
@@ -107,7 +113,8 @@ class ChunkEncoder:
         self._envelope = f"data: {frame[:-1]},"
         self._head = f'{self._envelope}"choices":[{{"index":0,"delta":'
         self._usage = ',"usage":null' if include_usage else ""
-        self._tail = f',"logprobs":null,"finish_reason":null}}]{self._usage}}}\n\n'
+        self._end = f',"finish_reason":null}}]{self._usage}}}\n\n'
+        self._tail = f',"logprobs":null{self._end}'
         self._text_head = f'{self._head}{{"content":'
         self._text_tail = f"}}{self._tail}"
         self._include_usage = include_usage
@@ -118,17 +125,23 @@ class ChunkEncoder:
 
     def delta(self, delta: Delta) -> str:
         """Return one chunk for each kind of output in the delta."""
-        if delta.text and not delta.reasoning and not delta.tool_calls:
+        if delta.text and not (delta.reasoning or delta.tool_calls or delta.refusal or delta.logprobs):
             return f"{self._text_head}{_unbroken(_encode_string(delta.text))}{self._text_tail}"
-        chunks: list[Mapping[str, object]] = []
+        chunks: list[str] = []
         if delta.reasoning:
-            chunks.append({"reasoning_content": delta.reasoning})
-        if delta.text:
-            chunks.append({"content": delta.text})
+            chunks.append(self._chunk({"reasoning_content": delta.reasoning}))
+        if delta.text or delta.logprobs:
+            chunks.append(self._chunk({"content": delta.text}, logprobs_object(delta.logprobs)))
+        if delta.refusal:
+            chunks.append(self._chunk({"refusal": delta.refusal}))
         if delta.tool_calls:
             calls = [{"index": i, **call} for i, call in enumerate(delta.tool_calls)]
-            chunks.append({"tool_calls": calls})
-        return "".join(f"{self._head}{json_text(chunk)}{self._tail}" for chunk in chunks)
+            chunks.append(self._chunk({"tool_calls": calls}))
+        return "".join(chunks)
+
+    def _chunk(self, delta: Mapping[str, object], logprobs: Mapping[str, object] | None = None) -> str:
+        tail = f',"logprobs":{json_text(logprobs)}{self._end}' if logprobs else self._tail
+        return f"{self._head}{json_text(delta)}{tail}"
 
     def finish(self, finished: RunFinished, finish_reason: str, podium: Mapping[str, object]) -> str:
         """Return the finishing chunk with the `podium` object, and the usage chunk if it was asked for."""

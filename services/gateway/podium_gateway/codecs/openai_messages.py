@@ -3,14 +3,21 @@
 Every message stays the decoded object itself, so that what a worker reads is what the client wrote.
 """
 
+import re
+
 from podium_core.domain.run import Message
 from podium_gateway.codecs.fields import as_array, as_choice, as_object, as_string, refuse
 
 ROLES = ("assistant", "developer", "system", "tool", "user")
 
 _IMAGE_DETAILS = ("auto", "high", "low")
+_AUDIO_FORMATS = ("mp3", "wav")
+_MAX_ADDRESS = 8_192
+# Podium fetches neither: bytes go to workers that see, addresses to those that also fetch for themselves.
+_ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
+_IMAGE_DATA = re.compile(r"data:image/[a-z0-9.+-]{1,32};base64,", re.IGNORECASE)
 _PART_TYPES = {
-    "user": ("image_url", "text"),
+    "user": ("image_url", "input_audio", "text"),
     "assistant": ("refusal", "text"),
 }
 _TEXT_ONLY = ("text",)
@@ -60,11 +67,29 @@ def _part_text(value: object, allowed: tuple[str, ...], path: str) -> str | None
         return as_string(part.get("text"), f"{path}.text")
     if kind == "refusal":
         return as_string(part.get("refusal"), f"{path}.refusal")
-    image = as_object(part.get("image_url"), f"{path}.image_url")
-    as_string(image.get("url"), f"{path}.image_url.url", may_be_empty=False)
-    if image.get("detail") is not None:
-        as_choice(image["detail"], f"{path}.image_url.detail", _IMAGE_DETAILS)
+    if kind == "input_audio":
+        _check_audio(part.get("input_audio"), f"{path}.input_audio")
+    else:
+        _check_image(part.get("image_url"), f"{path}.image_url")
     return None
+
+
+def _check_image(value: object, path: str) -> None:
+    image = as_object(value, path)
+    url = as_string(image.get("url"), f"{path}.url", may_be_empty=False)
+    is_address = _ADDRESS.match(url) is not None
+    if not is_address and _IMAGE_DATA.match(url) is None:
+        raise refuse(f"{path}.url", "must begin with data:image/...;base64, or be an http or https address")
+    if is_address and len(url) > _MAX_ADDRESS:
+        raise refuse(f"{path}.url", f"an address may be at most {_MAX_ADDRESS} characters long")
+    if image.get("detail") is not None:
+        as_choice(image["detail"], f"{path}.detail", _IMAGE_DETAILS)
+
+
+def _check_audio(value: object, path: str) -> None:
+    audio = as_object(value, path)
+    as_string(audio.get("data"), f"{path}.data", may_be_empty=False)
+    as_choice(audio.get("format"), f"{path}.format", _AUDIO_FORMATS)
 
 
 def _check_tool_calls(value: object, role: str, path: str) -> None:

@@ -6,6 +6,7 @@ Nothing is dropped in silence. `null` means "not given" everywhere, as the offic
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from podium_core.domain.effort import EFFORTS
 from podium_core.domain.errors import PodiumError
 from podium_gateway.codecs.fields import (
     as_array,
@@ -24,7 +25,10 @@ _MAX_TOOLS = 128
 _MAX_METADATA = 16
 _MAX_METADATA_KEY = 64
 _MAX_METADATA_VALUE = 512
-_MAX_USER = 512
+_MAX_NAME = 512
+_MAX_ANSWERS = 1
+_MAX_TOP_LOGPROBS = 20
+_MAX_BIASES = 1_024
 _MAX_INT64 = 2**63 - 1
 
 
@@ -37,6 +41,7 @@ class Parameters:
     stream: bool
     include_usage: bool
     metadata: Mapping[str, str]
+    answer_count: int = 1
 
 
 def decode_parameters(body: Mapping[str, object]) -> Parameters:
@@ -53,16 +58,15 @@ def decode_parameters(body: Mapping[str, object]) -> Parameters:
                 passed[name] = value
         elif name not in _HANDLED:
             _require_harmless(name, value)
-    _check_tool_choice(given)
+    _check_companions(given)
     stream = as_boolean(given.get("stream", False), "stream")
-    as_integer(given.get("n", 1), "n", at_least=1, at_most=1)
-    as_string(given.get("user", ""), "user", at_most=_MAX_USER)
     return Parameters(
         passed=passed,
         max_output_tokens=_max_output_tokens(given),
         stream=stream,
         include_usage=_include_usage(given, stream=stream),
         metadata=_metadata(given.get("metadata", {})),
+        answer_count=as_integer(given.get("n", 1), "n", at_least=1, at_most=_MAX_ANSWERS),
     )
 
 
@@ -124,6 +128,50 @@ def _response_format(value: object, param: str) -> bool:
     return kind != "text"
 
 
+def _flag(value: object, param: str) -> bool:
+    return as_boolean(value, param)
+
+
+def _top_logprobs(value: object, param: str) -> bool:
+    return as_integer(value, param, at_least=0, at_most=_MAX_TOP_LOGPROBS) > 0
+
+
+def _logit_bias(value: object, param: str) -> bool:
+    biases = as_object(value, param)
+    if len(biases) > _MAX_BIASES:
+        raise refuse(param, f"may hold at most {_MAX_BIASES} tokens, not {len(biases)}")
+    for token, bias in biases.items():
+        as_number(bias, f"{param}.{token[:16]}", at_least=-100, at_most=100)
+    return bool(biases)
+
+
+def _choice(*choices: str, idle: tuple[str, ...] = ()) -> Callable[[object, str], bool]:
+    """Return the check of a word; one among `idle` asks for nothing."""
+
+    def check(value: object, param: str) -> bool:
+        return as_choice(value, param, (*choices, *idle)) not in idle
+
+    return check
+
+
+def _name(value: object, param: str) -> bool:
+    return bool(as_string(value, param, at_most=_MAX_NAME))
+
+
+def _prediction(value: object, param: str) -> bool:
+    prediction = as_object(value, param)
+    known_fields(prediction, ("content", "type"), param)
+    as_choice(prediction.get("type"), f"{param}.type", ("content",))
+    content = prediction.get("content")
+    if isinstance(content, str):
+        return True
+    for index, item in enumerate(as_array(content, f"{param}.content", at_least=1)):
+        part = as_object(item, f"{param}.content[{index}]")
+        as_choice(part.get("type"), f"{param}.content[{index}].type", ("text",))
+        as_string(part.get("text"), f"{param}.content[{index}].text")
+    return True
+
+
 # Checks a value and says whether it asks for anything: a default goes unsent.
 _PASSED: Mapping[str, Callable[[object, str], bool]] = {
     "temperature": _number(0, 2),
@@ -136,31 +184,30 @@ _PASSED: Mapping[str, Callable[[object, str], bool]] = {
     "tool_choice": _tool_choice,
     "parallel_tool_calls": _parallel,
     "response_format": _response_format,
+    "logit_bias": _logit_bias,
+    "logprobs": _flag,
+    "prediction": _prediction,
+    "prompt_cache_key": _name,
+    "reasoning_effort": _choice(*EFFORTS),
+    "safety_identifier": _name,
+    "service_tier": _choice("flex", "priority", "scale", idle=("auto", "default")),
+    "top_logprobs": _top_logprobs,
+    "user": _name,
+    "verbosity": _choice("low", "medium", "high"),
 }
 
-_HANDLED = frozenset(
-    ("max_completion_tokens", "max_tokens", "metadata", "n", "stream", "stream_options", "user")
-)
+_HANDLED = frozenset(("max_completion_tokens", "max_tokens", "metadata", "n", "stream", "stream_options"))
 
 # Known fields that Podium cannot honour, with the values that ask for nothing.
 _HARMLESS: Mapping[str, tuple[object, ...]] = {
     "audio": (),
     "function_call": (),
     "functions": (),
-    "logit_bias": ({},),
-    "logprobs": (False,),
     "modalities": (["text"],),
     "moderation": (),
-    "prediction": (),
-    "prompt_cache_key": (),
     "prompt_cache_options": (),
     "prompt_cache_retention": (),
-    "reasoning_effort": (),
-    "safety_identifier": (),
-    "service_tier": ("auto", "default"),
     "store": (False,),
-    "top_logprobs": (0,),
-    "verbosity": (),
     "web_search_options": (),
 }
 
@@ -179,7 +226,9 @@ def _require_harmless(name: str, value: object) -> None:
         raise refuse(name, f"Podium cannot honour this parameter{hint}", reason="UNSUPPORTED_PARAMETER")
 
 
-def _check_tool_choice(given: Mapping[str, object]) -> None:
+def _check_companions(given: Mapping[str, object]) -> None:
+    if given.get("top_logprobs") and given.get("logprobs") is not True:
+        raise refuse("top_logprobs", "is allowed only together with logprobs: true")
     for name in ("tool_choice", "parallel_tool_calls"):
         if name in given and not given.get("tools"):
             raise refuse(name, "is allowed only together with tools")

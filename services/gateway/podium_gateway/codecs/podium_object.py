@@ -105,6 +105,10 @@ class PodiumView:
             "latency_ms": (step.ended_us - step.started_us) // 1_000,
             "attempts": [_attempt(attempt) for attempt in step.attempts],
         }
+        if step.changes:
+            shown["told_otherwise"] = {
+                name: {"asked": change.asked, "told": change.told} for name, change in step.changes.items()
+            }
         if step.error is not None:
             shown["error"] = step.error.reason.lower()
         return shown

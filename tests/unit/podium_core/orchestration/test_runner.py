@@ -12,7 +12,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.policy import WorkerFilter
 from podium_core.domain.pool import Health, Pool
-from podium_core.domain.run import Caps, RunKind, RunOutcome
+from podium_core.domain.run import Caps, Message, Question, RunKind, RunOutcome
 from podium_core.domain.usage import Usage, UsageSource, failure_facts
 from podium_core.orchestration.events import (
     AnswerDelta,
@@ -459,7 +459,17 @@ KINDS = {
     "health.down": (Code.UNAVAILABLE, "WORKERS_DOWN"),
     "health.unconfigured": (Code.UNAVAILABLE, "WORKERS_DOWN"),
     "capability.context": (Code.INVALID_REQUEST, "CONTEXT_LENGTH_EXCEEDED"),
+    **dict.fromkeys(
+        ["capability.tools", "capability.verbosity", "capability.image", "capability.image_urls"],
+        (Code.INVALID_REQUEST, "NO_CAPABLE_WORKER"),
+    ),
+    "capability.audio": (Code.INVALID_REQUEST, "NO_CAPABLE_WORKER"),
 }
+
+
+def asked_with(kind: str, **part: str) -> Question:
+    content = [{"type": "text", "text": "what is this?"}, {"type": kind, kind: part}]
+    return Question((Message("user", "what is this?", {"role": "user", "content": content}),))
 
 
 # --- eligibility -----------------------------------------------------------------------------------
@@ -473,6 +483,18 @@ KINDS = {
         (lambda w: replace(w, price=None), {"caps": Caps(max_cost_usd_micros=10**9)}, "price.unknown"),
         (lambda w: w, {"caps": Caps(max_cost_usd_micros=1)}, "budget.unaffordable"),
         (lambda w: w, {"parameters": {"tools": []}}, "capability.tools"),
+        (lambda w: w, {"parameters": {"verbosity": "low"}}, "capability.verbosity"),
+        (
+            lambda w: w,
+            {"question": asked_with("image_url", url="data:image/png;base64,AA")},
+            "capability.image",
+        ),
+        (
+            lambda w: replace(w, card=replace(w.card, modalities=frozenset({"text", "image"}))),
+            {"question": asked_with("image_url", url="https://x/y.png")},
+            "capability.image_urls",
+        ),
+        (lambda w: w, {"question": asked_with("input_audio", data="AA", format="wav")}, "capability.audio"),
         (lambda w: w, {"client_filter": WorkerFilter(excluded=frozenset({"a"}))}, "client.except"),
         (
             lambda w: replace(w, card=replace(w.card, context_tokens=3)),
