@@ -125,7 +125,8 @@ async def test_parallel_tool_calls_even_when_their_pieces_are_interleaved(is_str
 
 
 async def test_what_a_worker_reads_of_tools_results_images_and_thoughts() -> None:
-    workers = FakeWorkers()
+    looks: dict[str, Any] = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    workers = FakeWorkers(default=Reply("", tool_calls=(looks,), finish_reason="tool_calls"))
     able = pool(worker("alpha", features=frozenset({"tools"}), modalities=frozenset({"text", "image"})))
     source: Any = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
     history: list[Any] = [

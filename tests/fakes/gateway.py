@@ -150,3 +150,4 @@ async def running_edge(
         edge.handler.runs.cancel_all()
         await edge.admission.empty(5)
         await server.cleanup()
+        await edge.handler.checker.close()

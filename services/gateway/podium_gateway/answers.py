@@ -76,6 +76,8 @@ class StreamedAnswer(ABC):
         self._context = context
         self._plans: list[PlanReply] = []
         self._has_output = False
+        self._choice = 0
+        """Which answer the output belongs to, where several were asked for."""
         self.is_complete = False
 
     def render(self, events: Sequence[RunEvent]) -> str:
@@ -83,6 +85,7 @@ class StreamedAnswer(ABC):
         texts: list[str] = []
         for event in events:
             if isinstance(event, AnswerDelta):
+                self._choice = event.choice
                 self._output(event.delta, texts)
             elif isinstance(event, RunFinished):
                 self._finish(event, texts)

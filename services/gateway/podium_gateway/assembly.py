@@ -20,6 +20,7 @@ from podium_gateway.intake import Intake
 from podium_gateway.ports import ConversationPort, LeasePort, PoolPort, ReadinessPort, StopPort
 from podium_gateway.responses_routes import ResponsesRoutes
 from podium_gateway.runs import Runs
+from podium_gateway.schemas.checker import SchemaChecker
 from podium_gateway.settings import GatewaySettings
 from podium_gateway.stored import StoredResponses
 from podium_gateway.telemetry import RunTelemetry
@@ -81,6 +82,7 @@ def build_edge(
         background=background,
         pool=backing.pool,
         clock=clock,
+        checker=SchemaChecker(),
         limits=StreamLimits(settings.first_byte_s, settings.keep_alive_s, settings.write_stall_s),
     )
     return Edge(

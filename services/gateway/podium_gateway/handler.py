@@ -12,6 +12,8 @@ from podium_gateway.intake import Intake
 from podium_gateway.live_run import LiveRun
 from podium_gateway.ports import PoolPort
 from podium_gateway.runs import Runs
+from podium_gateway.schemas.checker import SchemaChecker
+from podium_gateway.schemas.contract import contract_of
 from podium_gateway.sse import ClientGoneError, EventStream, Heartbeat
 
 _JSON = "application/json"
@@ -36,6 +38,7 @@ class RunHandler:
     background: Background
     pool: PoolPort
     clock: Clock
+    checker: SchemaChecker
     limits: StreamLimits
 
     async def answer(self, request: web.Request, front: Front) -> web.StreamResponse:
@@ -47,7 +50,8 @@ class RunHandler:
         try:
             asked = await front.decode(await self.intake.body(request, slot), principal)
             pool = self.pool.current()
-            run_request = self.runs.request(asked.request, principal, pool)
+            contract = await contract_of(asked.request.parameters.passed, self.checker)
+            run_request = self.runs.request(asked.request, principal, pool, contract)
             context = self.runs.context(asked.request, run_request, pool, started_ns)
             if asked.request.wishes.dry_run:
                 podium = await self.dry_runs.plan(run_request, pool, context.view)

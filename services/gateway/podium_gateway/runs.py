@@ -10,6 +10,7 @@ from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import Caps, RunKind
+from podium_core.orchestration.contract import AnswerContract
 from podium_core.orchestration.eligible import demanded_features
 from podium_core.orchestration.request import RunRequest
 from podium_gateway.admission import Slot
@@ -40,12 +41,17 @@ class Runs:
     gate: Callable[[], GateTable] = GateTable
     live: set[LiveRun] = field(default_factory=set)
 
-    def request(self, asked: ClientRequest, principal: Principal, pool: Pool) -> RunRequest:
+    def request(
+        self, asked: ClientRequest, principal: Principal, pool: Pool, contract: AnswerContract | None
+    ) -> RunRequest:
         """Return what the runner is asked; raise PodiumError for what no worker can honour."""
         if asked.worker_id is not None and asked.worker_id not in pool.by_id:
             raise model_not_found(asked.model)
         _check_features(asked, pool)
         tenant = principal.tenant
+        caps = effective_caps(asked.wishes, tenant.caps, self.caps, asked.tier, self.podium_max_rounds)
+        if asked.parameters.answer_count > 1 and caps.max_rounds > 1:
+            raise refuse("n", "must be 1 where later rounds may revise the answer; use another model")
         return RunRequest(
             run_id=self.ids.new("run"),
             kind=RunKind.CHAT,
@@ -54,7 +60,7 @@ class Runs:
             requested_model=asked.model,
             tier=asked.tier,
             question=asked.question,
-            caps=effective_caps(asked.wishes, tenant.caps, self.caps, asked.tier, self.podium_max_rounds),
+            caps=caps,
             client_filter=asked.wishes.workers,
             tenant_filter=tenant_filter(principal),
             named_worker_id=asked.worker_id,
@@ -63,6 +69,8 @@ class Runs:
             max_output_tokens=asked.parameters.max_output_tokens,
             stream=asked.parameters.stream,
             gate=self.gate() if tenant.is_gated else None,
+            contract=contract,
+            answer_count=asked.parameters.answer_count,
         )
 
     def context(

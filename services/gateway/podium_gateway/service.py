@@ -95,6 +95,7 @@ async def running_gateway(
             gate=lambda: GateTable() if gate is None else gate.current,
         )
         edge = build_edge(backing, settings, telemetry, clock, ids)
+        stack.push_async_callback(edge.handler.checker.close)
         watching = [tenants.watch(), pool.keep(), leases.keep(), *([gate.watch()] if gate else [])]
         parts = tuple([asyncio.create_task(part) for part in watching])
         for part in parts:

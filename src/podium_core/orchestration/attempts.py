@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Step
@@ -12,6 +12,7 @@ from podium_core.domain.run import AttemptKind, AttemptOutcome
 from podium_core.domain.usage import Usage, UsageSource, read_failure_facts
 from podium_core.orchestration.adaptation import Change, adapt
 from podium_core.orchestration.context import RunContext
+from podium_core.orchestration.contract import AnswerContract, Breach, is_bound, repair_prompt
 from podium_core.orchestration.events import AnswerDelta, RunEvent, StepResult
 from podium_core.orchestration.ledger import Reservation
 from podium_core.orchestration.outputs import Output
@@ -31,7 +32,10 @@ _RUN_TROUBLE = frozenset({Code.AUDIT_UNAVAILABLE, Code.CONFLICT, Code.CANCELLED}
 
 @dataclass(frozen=True, slots=True)
 class StepTask:
-    """A step that is ready to start: everything it may see is in its prompt."""
+    """A step that is ready to start: everything it may see is in its prompt.
+
+    `choice` counts the answers where several were asked for.
+    """
 
     round: int
     step_index: int
@@ -39,6 +43,8 @@ class StepTask:
     prompt: StepPrompt
     is_answer: bool
     live: bool
+    choice: int = 0
+    kind: AttemptKind = AttemptKind.STEP
 
 
 @dataclass(slots=True)
@@ -49,6 +55,7 @@ class _Attempt:
     reservation: Reservation
     started_us: int
     output: Output = field(default_factory=Output)
+    held: list[Delta] = field(default_factory=list)
     sent: bool = False
     permitted: bool = False
     completion: Completion | None = None
@@ -81,12 +88,46 @@ class AttemptMaker:
                 attempt = await self._attempt(task, worker_id)
                 made.append(attempt)
                 if attempt.completion is not None or self._is_final(attempt):
-                    return self._result(task, made, started_us)
+                    breach = await self._hold_to_contract(task, made)
+                    return self._result(task, made, started_us, breach)
                 pause_s = self._pause_s(attempt.error, number)
                 if number + 1 == tries or pause_s is None:
                     break
                 await asyncio.sleep(pause_s)
         return self._result(task, made, started_us)
+
+    async def _hold_to_contract(self, task: StepTask, made: list[_Attempt]) -> PodiumError | None:
+        """Return how the answer breaks its contract after one repair, added to `made`; None: it keeps it."""
+        contract, last = self._context.contract if task.is_answer else None, made[-1]
+        if contract is None or last.completion is None:
+            return None
+        breach = await self._breach(contract, last)
+        if breach is not None and not last.sent and len(made) < self._context.caps.max_attempts_per_step:
+            prompt = repair_prompt(task.prompt, last.output.text, breach.advice)
+            again = replace(task, prompt=prompt, kind=AttemptKind.REPAIR)
+            repair = await self._attempt(again, last.call.worker_id)
+            made.append(repair)
+            if repair.completion is not None:
+                last, breach = repair, await self._breach(contract, repair)
+        if breach is None and task.live:
+            await self._give(task, last, *last.held)
+        return breach.error if breach is not None else None
+
+    @staticmethod
+    async def _breach(contract: AnswerContract, attempt: _Attempt) -> Breach | None:
+        if attempt.completion is None or not is_bound(attempt.output, attempt.completion.finish_reason):
+            return None
+        try:
+            return await contract.breach(attempt.output)
+        except PodiumError as error:
+            return Breach(error, "")
+
+    async def _give(self, task: StepTask, attempt: _Attempt, *deltas: Delta) -> None:
+        """Give output out; from then on the attempt is the answer."""
+        attempt.held.clear()
+        for delta in deltas:
+            attempt.sent = True
+            await self._emit(AnswerDelta(delta, task.choice))
 
     def _is_final(self, attempt: _Attempt) -> bool:
         """Whether nobody may try again: bytes are out, the run is over, or it is not the worker's fault."""
@@ -147,14 +188,20 @@ class AttemptMaker:
                 if delta.has_output:
                     attempt.output.add(delta)
                     if task.live:
-                        attempt.sent = True
-                        await self._emit(AnswerDelta(delta))
+                        await self._hear(task, attempt, delta)
                 if isinstance(event, Completion):
                     attempt.completion = event
         if attempt.completion is None:
             raise PodiumError(
                 Code.PROVIDER_FAILED, "the worker's answer ended early", reason="STREAM_INCOMPLETE"
             )
+
+    async def _hear(self, task: StepTask, attempt: _Attempt, delta: Delta) -> None:
+        """Give output out as it comes, or hold it back while it may yet break the answer's contract."""
+        contract = self._context.contract
+        attempt.held.append(delta)
+        if contract is None or attempt.sent or contract.opens(delta):
+            await self._give(task, attempt, *attempt.held)
 
     def _call(self, task: StepTask, worker: Worker, max_output_tokens: int) -> StepCall:
         context = self._context
@@ -163,7 +210,7 @@ class AttemptMaker:
             attempt_id=context.ids.new("att"),
             run_id=context.run_id,
             tenant_id=context.tenant_id,
-            kind=AttemptKind.STEP,
+            kind=task.kind,
             round=task.round,
             step_index=task.step_index,
             worker_id=worker.worker_id,
@@ -211,14 +258,16 @@ class AttemptMaker:
         context.attempts.append(result)
         return result
 
-    def _result(self, task: StepTask, made: list[_Attempt], started_us: int) -> StepResult:
-        last = made[-1]
+    def _result(
+        self, task: StepTask, made: list[_Attempt], started_us: int, breach: PodiumError | None = None
+    ) -> StepResult:
+        last = next((attempt for attempt in reversed(made) if attempt.completion is not None), made[-1])
         completion = last.completion
         return StepResult(
             round=task.round,
             step_index=task.step_index,
             worker_id=last.call.worker_id,
-            ok=completion is not None,
+            ok=completion is not None and breach is None,
             text=last.output.text if completion else "",
             reasoning=last.output.reasoning if completion else "",
             tool_calls=last.output.tool_calls if completion else (),
@@ -226,7 +275,8 @@ class AttemptMaker:
             attempts=tuple(attempt.result for attempt in made if attempt.result is not None),
             started_us=started_us,
             ended_us=self._context.elapsed_us,
-            error=None if completion else last.error,
+            error=breach if completion else last.error,
+            choice=task.choice,
             refusal=last.output.refusal if completion else "",
             logprobs=last.output.logprobs if completion else (),
             changes=self._changes(task, last.call.worker_id),
@@ -247,7 +297,8 @@ def _known_account(attempt: _Attempt) -> tuple[Usage, int] | None:
 
 
 def _prompt_bytes(prompt: StepPrompt) -> int:
-    return sum(len(piece.text.encode(errors="replace")) for piece in prompt.pieces)
+    texts = [piece.text for piece in prompt.pieces] + [turn.text for turn in prompt.turns]
+    return sum(len(text.encode(errors="replace")) for text in texts)
 
 
 def _outcome(error: PodiumError | None) -> AttemptOutcome:

@@ -9,6 +9,7 @@ from podium_core.domain.ids import IdFactory
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import Caps, Question
 from podium_core.domain.usage import Usage
+from podium_core.orchestration.contract import AnswerContract
 from podium_core.orchestration.eligible import token_bound
 from podium_core.orchestration.ledger import Ledger
 from podium_core.orchestration.limits import RunnerLimits
@@ -37,6 +38,8 @@ class RunContext:
     started_ns: int
     deadline_ns: int
     ledger: Ledger
+    contract: AnswerContract | None = None
+    answer_count: int = 1
     attempts: list[AttemptResult] = field(default_factory=list)
     planning_usage: Usage = Usage()
     fixed_input_tokens: int = field(init=False)

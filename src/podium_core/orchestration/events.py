@@ -34,6 +34,7 @@ class StepResult:
     refusal: str = ""
     logprobs: tuple[Mapping[str, object], ...] = ()
     changes: Mapping[str, Change] = field(default_factory=dict)
+    choice: int = 0
 
     @property
     def words(self) -> str:
@@ -71,9 +72,10 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class AnswerDelta:
-    """Output of the answering step, as it arrives."""
+    """Output of the answering step, as it arrives; `choice` counts answers where several were asked for."""
 
     delta: Delta
+    choice: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,10 @@ class RoundResult:
 class RunFinished:
     """The run is sealed (or could not be: then `receipt` is None and `error` says so).
 
-    `answer` is the answering step. `usage` is the answering attempt's; `other_usage` is every other
-    attempt's (planning, earlier steps, retries). Costs add up all attempts;
-    `planning` are those of kind plan.
+    `answers` are the answering step's, as many as were asked for, and `answer` is the first of them. `usage`
+    is the answering attempt's, with the output of all answers; `other_usage` is everything else's (planning,
+    earlier steps, retries, a prompt read again for another answer). Costs add up all attempts; `planning` are
+    those of kind plan.
     """
 
     run_id: str
@@ -127,6 +130,12 @@ class RunFinished:
     error: PodiumError | None = None
     rounds: tuple[RoundResult, ...] = ()
     planning: tuple[AttemptResult, ...] = ()
+    more_answers: tuple[StepResult, ...] = ()
+
+    @property
+    def answers(self) -> tuple[StepResult, ...]:
+        """All answers, in the order of their choices; none when the run gave none."""
+        return () if self.answer is None else (self.answer, *self.more_answers)
 
     @property
     def flip_count(self) -> int:

@@ -6,6 +6,7 @@ round's answer is its last step.
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.plan import Plan
@@ -31,6 +32,8 @@ class Round:
         self._maker = AttemptMaker(context, self._events.put)
         self._defect: Exception | None = None
         self.results: dict[int, StepResult] = {}
+        self.more_answers: tuple[StepResult, ...] = ()
+        """The other answers of the last step, where several were asked for."""
 
     @property
     def answer(self) -> StepResult:
@@ -81,10 +84,25 @@ class Round:
             doom = next(
                 (self.results[s].error for s in step.access.steps if ends_run(self.results[s].error)), None
             )
-            result = self._doomed(index, doom) if doom else await self._maker.perform(self._task(index))
-        self.results[index] = result
+            results = [self._doomed(index, doom)] if doom else await self._perform(self._task(index))
+        self.results[index], *more = results
+        if more:
+            self.more_answers = tuple(more)
         self._done[index].set()
-        await self._events.put(StepEnded(result))
+        for result in results:
+            await self._events.put(StepEnded(result))
+
+    async def _perform(self, task: StepTask) -> list[StepResult]:
+        """Perform a step, the answering one as often as answers were asked for."""
+        count = self._context.answer_count if task.is_answer else 1
+        if count == 1:
+            return [await self._maker.perform(task)]
+        async with asyncio.TaskGroup() as group:
+            choices = [
+                group.create_task(self._maker.perform(replace(task, choice=choice)))
+                for choice in range(count)
+            ]
+        return [choice.result() for choice in choices]
 
     def _task(self, index: int) -> StepTask:
         plan = self._plan

@@ -119,12 +119,14 @@ class StepPrompt:
     """What one worker is sent.
 
     `history` goes first, unchanged. Then the question's message: unchanged when `pieces` is empty,
-    otherwise with its text replaced by the joined pieces (other content parts, such as images, stay).
+    otherwise with its text replaced by the joined pieces (other content parts, such as images, stay). `turns`
+    follow it: an answer that was not accepted, and why.
     """
 
     history: tuple[Message, ...]
     question: Message
     pieces: tuple[PromptPiece, ...] = ()
+    turns: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

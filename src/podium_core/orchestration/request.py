@@ -1,12 +1,13 @@
 """What the edge hands to the runner, and what it demands of workers and of the record."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from podium_core.domain.gate import GateTable
 from podium_core.domain.policy import Verdict, WorkerFilter
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import Caps, Question, RunKind
+from podium_core.orchestration.contract import AnswerContract
 from podium_core.orchestration.eligible import Demands, demanded_features, token_bound
 from podium_core.orchestration.ports import OpenedRun, PlanReply
 
@@ -18,7 +19,8 @@ class RunRequest:
     `named_worker_id` asks for one worker by name (model `worker/<id>`): no plan is made. `parameters`
     are the provider body fields of the answering step (temperature, stop, tools, ...);
     `max_output_tokens` limits the answering step. `stream` says whether deltas are wanted. `gate` None lets
-    every plan through.
+    every plan through. `contract` is what was promised of the answer's shape; `answer_count` says how many
+    answers the last step gives, which only a run of one round may.
     """
 
     run_id: str
@@ -37,6 +39,8 @@ class RunRequest:
     max_output_tokens: int | None = None
     stream: bool = False
     gate: GateTable | None = None
+    contract: AnswerContract | None = None
+    answer_count: int = 1
 
     @property
     def demands(self) -> Demands:
@@ -76,7 +80,10 @@ class RunRequest:
             requested_model=self.requested_model,
             question=self.question,
             verdicts=verdicts,
-            caps=self.caps,
+            # Every answer of the last step has its own attempts.
+            caps=replace(
+                self.caps, max_attempts_per_step=self.caps.max_attempts_per_step * self.answer_count
+            ),
             pool_digest=pool.pool_digest,
             price_digest=pool.price_digest,
             plan=plan,

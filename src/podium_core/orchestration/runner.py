@@ -6,7 +6,7 @@ The same runner serves (gateway, over gRPC), trains (simulated or live workers) 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from podium_core.domain.clock import Clock
@@ -55,6 +55,7 @@ class _Progress:
     asking: Asking
     steps: list[StepResult] = field(default_factory=list)
     answer: StepResult | None = None
+    more_answers: tuple[StepResult, ...] = ()
     walked_back: bool = False
     rounds: list[RoundResult] = field(default_factory=list)
     error: PodiumError | None = None
@@ -139,6 +140,8 @@ class Runner:
             started_ns,
             started_ns + int(run_timeout_s * 1e9),
             Ledger(request.caps),
+            request.contract,
+            request.answer_count,
         )
 
     # --- admit, plan, record ---------------------------------------------------------------------
@@ -181,8 +184,9 @@ class Runner:
     async def _rounds(
         self, progress: _Progress, request: RunRequest, first: PlanReply, verdicts: tuple[Verdict, ...]
     ) -> AsyncGenerator[RunEvent, None]:
-        # While a later round may replace the answer, nothing can be streamed.
-        live = request.stream and request.caps.max_rounds <= 1
+        # While a later round or a repair may replace the answer, nothing can be streamed.
+        is_final = request.contract is None or request.contract.is_streamable
+        live = request.stream and is_final and request.caps.max_rounds <= 1
         reply: PlanReply | None = first
         while reply is not None and reply.plan.steps:
             previous = progress.answer.text if progress.answer else ""
@@ -202,11 +206,13 @@ class Runner:
             await self._note(request.run_id, "rounds", _round_facts(progress.rounds))
         answer = progress.answer
         if answer is not None and request.stream and (not live or progress.walked_back):
-            yield AnswerDelta(answer.delta)
+            for result in (answer, *progress.more_answers):
+                yield AnswerDelta(result.delta, result.choice)
 
     def _conclude(self, progress: _Progress, current: Round, plan: Plan) -> None:
         """Take the round's answer, walking back past an empty last response (paper: last non-empty)."""
         last, before = current.answer, progress.answer
+        last = next((result for result in current.more_answers if not result.ok), last)
         if not last.ok:
             # An earlier round's answer stands; without one the run fails.
             progress.error = last.error if before is None else None
@@ -215,6 +221,7 @@ class Runner:
             candidates = [current.results[i] for i in sorted(current.results, reverse=True)]
             progress.answer = next((r for r in candidates if r.ok and (r.words or r.tool_calls)), last)
             progress.walked_back = progress.answer is not last
+            progress.more_answers = current.more_answers
             progress.outcome = RunOutcome.ANSWERED
         changed = before is not None and progress.answer is not None and _differ(before, progress.answer)
         progress.rounds.append(RoundResult(plan.round, len(plan.steps), changed=changed))
@@ -240,12 +247,7 @@ class Runner:
         receipt, error = await self._shielded(self._seal(progress))
         context, answer = progress.context, progress.answer
         attempts = list(context.attempts)
-        answering = answer.attempts[-1] if answer is not None else None
-        usage = answering.usage if answering else Usage()
-        other = context.planning_usage
-        for attempt in attempts:
-            if answering is None or attempt.attempt_id != answering.attempt_id:
-                other += attempt.usage
+        usage, other = _usages(context, (answer, *progress.more_answers) if answer is not None else ())
         return RunFinished(
             run_id=context.run_id,
             outcome=progress.outcome,
@@ -259,6 +261,7 @@ class Runner:
             error=progress.error or error,
             rounds=tuple(progress.rounds),
             planning=tuple(attempt for attempt in attempts if attempt.kind is AttemptKind.PLAN),
+            more_answers=progress.more_answers,
         )
 
     async def _shielded(self, closing: Coroutine[Any, Any, T]) -> T:
@@ -284,6 +287,24 @@ class Runner:
             return None, failure
         except TimeoutError:
             return None, PodiumError(Code.AUDIT_UNAVAILABLE, "the run could not be sealed in time")
+
+
+def _usages(context: RunContext, answers: Sequence[StepResult]) -> tuple[Usage, Usage]:
+    """Return what the answers used, with a prompt counted once, and what everything else used."""
+    answering = {answer.attempts[-1].attempt_id for answer in answers}
+    usage, other = Usage(), context.planning_usage
+    for attempt in context.attempts:
+        if attempt.attempt_id not in answering:
+            other += attempt.usage
+    for number, answer in enumerate(answers):
+        used = answer.attempts[-1].usage
+        prompt = replace(used, output_tokens=0, reasoning_output_tokens=0)
+        if number == 0:
+            usage += used
+        else:
+            usage += replace(used, input_tokens=0, cached_input_tokens=0, cache_write_input_tokens=0)
+            other += prompt
+    return usage, other
 
 
 def _differ(one: StepResult, other: StepResult) -> bool:

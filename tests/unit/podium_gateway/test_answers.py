@@ -208,7 +208,7 @@ def test_before_the_first_byte_a_failure_is_a_status() -> None:
 def test_the_whole_answer_says_what_was_billed_and_who_did_what() -> None:
     finished = _finished()
     podium = VIEW.finished(finished, [PlanReply(PLAN)])
-    body = completion_object(finished, _step(), model="podium", created=1, podium=podium)
+    body = completion_object(finished, model="podium", created=1, podium=podium)
     assert body["choices"] == [
         {
             "index": 0,
@@ -238,7 +238,7 @@ def test_the_whole_answer_says_what_was_billed_and_who_did_what() -> None:
 def test_an_answer_of_tool_calls_only_has_null_content() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     step = _step(text="", tool_calls=(call,), finish_reason="tool_calls")
-    body = completion_object(_finished(answer=step), step, model="podium", created=1, podium={})
+    body = completion_object(_finished(answer=step), model="podium", created=1, podium={})
     choices = body["choices"]
     assert isinstance(choices, list)
     assert choices[0]["message"]["content"] is None

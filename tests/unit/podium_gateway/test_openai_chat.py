@@ -110,7 +110,7 @@ def test_values_that_ask_for_nothing_are_not_refused_and_not_sent() -> None:
         ({"stop": ""}, "stop"),
         ({"stop": list("abcde")}, "stop"),
         ({"stop": ["a", 1]}, "stop[1]"),
-        ({"n": 2}, "n"),
+        ({"n": 17}, "n"),
         ({"stream": "yes"}, "stream"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_tokens": 5, "max_completion_tokens": 6}, "max_tokens"),

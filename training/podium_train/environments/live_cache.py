@@ -54,6 +54,8 @@ def key_of(call: StepCall) -> str:
         "parameters": call.parameters,
         "max_output_tokens": call.max_output_tokens,
     }
+    if call.prompt.turns:
+        whole["turns"] = [turn.fields for turn in call.prompt.turns]
     return sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -80,7 +80,11 @@ def _body(call: StepCall) -> dict[str, object]:
     return {
         **call.parameters,
         "model": f"worker/{call.worker_id}",
-        "messages": [*(dict(message.fields) for message in call.prompt.history), question],
+        "messages": [
+            *(dict(message.fields) for message in call.prompt.history),
+            question,
+            *(dict(turn.fields) for turn in call.prompt.turns),
+        ],
         "max_completion_tokens": call.max_output_tokens,
         "stream": False,
     }

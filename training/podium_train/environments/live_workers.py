@@ -187,6 +187,7 @@ class GuardedWorkers:
 
 def _tokens_at_most(call: StepCall) -> int:
     """Return a number that input tokens cannot be above: no token is shorter than a byte."""
-    texts = [message.text for message in (*call.prompt.history, call.prompt.question)]
-    texts += [piece.text for piece in call.prompt.pieces]
+    prompt = call.prompt
+    texts = [message.text for message in (*prompt.history, prompt.question, *prompt.turns)]
+    texts += [piece.text for piece in prompt.pieces]
     return sum(len(text.encode(errors="replace")) for text in texts)

@@ -84,6 +84,8 @@ def render(prompt: StepPrompt, held: HeldContents | None) -> list[Segment]:
             writer.new(b",".join(json_bytes(m.fields) for m in prompt.history))
         writer.new(b",")
     _question(prompt, held if held is not None and held.source.last == prompt.question else None, writer)
+    for turn in prompt.turns:
+        writer.new(b"," + json_bytes(turn.fields))
     writer.new(b"]")
     return writer.segments()
 

@@ -52,9 +52,21 @@ def usage_object(usage: Usage, other: Usage) -> dict[str, object]:
 
 
 def completion_object(
-    finished: RunFinished, answer: StepResult, *, model: str, created: int, podium: Mapping[str, object]
+    finished: RunFinished, *, model: str, created: int, podium: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the body of an answer that is not streamed."""
+    """Return the body of answers that are not streamed."""
+    return {
+        "id": completion_id(finished.run_id),
+        "object": _COMPLETION_OBJECT,
+        "created": created,
+        "model": model,
+        "choices": [_choice(answer) for answer in finished.answers],
+        "usage": usage_object(finished.usage, finished.other_usage),
+        "podium": podium,
+    }
+
+
+def _choice(answer: StepResult) -> dict[str, object]:
     message: dict[str, object] = {
         "role": "assistant",
         "content": answer.text if answer.text or not (answer.tool_calls or answer.refusal) else None,
@@ -64,16 +76,11 @@ def completion_object(
         message["reasoning_content"] = answer.reasoning
     if answer.tool_calls:
         message["tool_calls"] = list(answer.tool_calls)
-    logprobs = logprobs_object(answer.logprobs)
-    choice = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": answer.finish_reason}
     return {
-        "id": completion_id(finished.run_id),
-        "object": _COMPLETION_OBJECT,
-        "created": created,
-        "model": model,
-        "choices": [choice],
-        "usage": usage_object(finished.usage, finished.other_usage),
-        "podium": podium,
+        "index": answer.choice,
+        "message": message,
+        "logprobs": logprobs_object(answer.logprobs),
+        "finish_reason": answer.finish_reason,
     }
 
 
@@ -99,9 +106,11 @@ def logprobs_object(entries: Sequence[Mapping[str, object]]) -> dict[str, object
 
 
 class ChunkEncoder:
-    """Renders one streamed answer, piece by piece, as text of server-sent events."""
+    """Renders one streamed answer, piece by piece, as text of server-sent events. `choice` is its index."""
 
-    def __init__(self, run_id: str, *, model: str, created: int, include_usage: bool) -> None:
+    def __init__(
+        self, run_id: str, *, model: str, created: int, include_usage: bool, choice: int = 0
+    ) -> None:
         frame = json_text(
             {
                 "id": completion_id(run_id),
@@ -111,7 +120,7 @@ class ChunkEncoder:
             }
         )
         self._envelope = f"data: {frame[:-1]},"
-        self._head = f'{self._envelope}"choices":[{{"index":0,"delta":'
+        self._head = f'{self._envelope}"choices":[{{"index":{choice},"delta":'
         self._usage = ',"usage":null' if include_usage else ""
         self._end = f',"finish_reason":null}}]{self._usage}}}\n\n'
         self._tail = f',"logprobs":null{self._end}'
@@ -143,17 +152,18 @@ class ChunkEncoder:
         tail = f',"logprobs":{json_text(logprobs)}{self._end}' if logprobs else self._tail
         return f"{self._head}{json_text(delta)}{tail}"
 
-    def finish(self, finished: RunFinished, finish_reason: str, podium: Mapping[str, object]) -> str:
-        """Return the finishing chunk with the `podium` object, and the usage chunk if it was asked for."""
+    def finish(self, finish_reason: str, podium: Mapping[str, object] | None) -> str:
+        """Return the finishing chunk, with the `podium` object on the last answer's."""
         reason = json_text(finish_reason)
-        final = (
-            f'{self._head}{{}},"logprobs":null,"finish_reason":{reason}}}]{self._usage},'
-            f'"podium":{json_text(podium)}}}\n\n'
-        )
+        told = "" if podium is None else f',"podium":{json_text(podium)}'
+        return f'{self._head}{{}},"logprobs":null,"finish_reason":{reason}}}]{self._usage}{told}}}\n\n'
+
+    def usage(self, finished: RunFinished) -> str:
+        """Return the usage chunk if it was asked for."""
         if not self._include_usage:
-            return final
+            return ""
         usage = json_text(usage_object(finished.usage, finished.other_usage))
-        return f'{final}{self._envelope}"choices":[],"usage":{usage}}}\n\n'
+        return f'{self._envelope}"choices":[],"usage":{usage}}}\n\n'
 
     def event(self, podium: Mapping[str, object]) -> str:
         """Return a step event. It is shaped as a chunk without choices, so typed clients survive it."""

@@ -26,7 +26,8 @@ _MAX_METADATA = 16
 _MAX_METADATA_KEY = 64
 _MAX_METADATA_VALUE = 512
 _MAX_NAME = 512
-_MAX_ANSWERS = 1
+_MAX_ANSWERS = 16
+_MAX_SCHEMA_VALUES = 10_000
 _MAX_TOP_LOGPROBS = 20
 _MAX_BIASES = 1_024
 _MAX_INT64 = 2**63 - 1
@@ -124,8 +125,28 @@ def _response_format(value: object, param: str) -> bool:
     if kind == "json_schema":
         schema = as_object(wanted.get("json_schema"), f"{param}.json_schema")
         as_string(schema.get("name"), f"{param}.json_schema.name", at_most=64, may_be_empty=False)
-        as_object(schema.get("schema"), f"{param}.json_schema.schema")
+        _check_schema(
+            as_object(schema.get("schema"), f"{param}.json_schema.schema"), f"{param}.json_schema.schema"
+        )
     return kind != "text"
+
+
+def _check_schema(schema: dict[str, object], param: str) -> None:
+    """Refuse a schema that is too large or refers to anything outside itself: nothing is ever fetched."""
+    waiting: list[object] = [schema]
+    count = 0
+    while waiting:
+        item = waiting.pop()
+        count += 1
+        if count > _MAX_SCHEMA_VALUES:
+            raise refuse(param, f"may hold at most {_MAX_SCHEMA_VALUES} values")
+        if isinstance(item, list):
+            waiting.extend(item)
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+            for name in _REFERENCES:
+                if isinstance(target := item.get(name), str) and not target.startswith("#"):
+                    raise refuse(param, f"{name} may point into the schema itself only, as #/$defs/name")
 
 
 def _flag(value: object, param: str) -> bool:
@@ -210,6 +231,8 @@ _HARMLESS: Mapping[str, tuple[object, ...]] = {
     "store": (False,),
     "web_search_options": (),
 }
+
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 _INSTEAD = {
     "function_call": "; use tool_choice",

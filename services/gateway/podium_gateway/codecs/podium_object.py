@@ -43,6 +43,11 @@ class PodiumView:
             "caps": self._caps(),
             "receipt": receipt_object(finished.receipt),
         }
+        if finished.answer is None:
+            # Paid for and turned down: an answer that breaks its contract is still the client's.
+            turned_down = [step.text for step in finished.steps if step.text and not step.ok]
+            if turned_down:
+                shown["unaccepted_answer"] = turned_down[-1]
         if finished.planning:
             shown["planning"] = [_attempt(attempt) for attempt in finished.planning]
         if len(finished.rounds) > 1:
@@ -97,6 +102,7 @@ class PodiumView:
             "round": step.round,
             "step": step.step_index,
             **self._worker(step.worker_id),
+            **({"choice": step.choice} if step.choice else {}),
             "ok": step.ok,
             "finish_reason": step.finish_reason,
             "usage": billed_object(usage),

@@ -41,9 +41,7 @@ class ChatRendering:
     def whole(self, done: Answered, context: AnswerContext) -> str:
         """Return the completion."""
         return json_text(
-            completion_object(
-                done.finished, done.answer, model=context.model, created=context.created, podium=done.podium
-            )
+            completion_object(done.finished, model=context.model, created=context.created, podium=done.podium)
         )
 
     def dry_run(self, podium: Mapping[str, object], context: AnswerContext) -> str:
@@ -63,10 +61,8 @@ class ChatStream(StreamedAnswer):
     def __init__(self, context: AnswerContext, *, wants_events: bool, include_usage: bool) -> None:
         super().__init__(context)
         self._wants_events = wants_events
-        self._encoder = ChunkEncoder(
-            context.run_id, model=context.model, created=context.created, include_usage=include_usage
-        )
-        self._has_role = False
+        self._include_usage = include_usage
+        self._encoders: dict[int, ChunkEncoder] = {}
 
     def keep_alive(self) -> str:
         """Return a comment, which every reader skips."""
@@ -74,22 +70,33 @@ class ChatStream(StreamedAnswer):
 
     def _news(self, event: RunEvent, texts: list[str]) -> None:
         if self._wants_events and (news := self._context.view.event(event)) is not None:
-            self._role(texts)
-            texts.append(self._encoder.event(news))
+            texts.append(self._speaker(0, texts).event(news))
 
     def _delta(self, delta: Delta, texts: list[str]) -> None:
-        self._role(texts)
-        texts.append(self._encoder.delta(delta))
+        texts.append(self._speaker(self._choice, texts).delta(delta))
 
     def _answered(self, done: Answered, texts: list[str]) -> None:
-        self._role(texts)
-        texts.append(self._encoder.finish(done.finished, done.answer.finish_reason, done.podium) + DONE)
+        answers = done.finished.answers
+        for answer in answers:
+            podium = done.podium if answer is answers[-1] else None
+            texts.append(self._speaker(answer.choice, texts).finish(answer.finish_reason, podium))
+        texts.append(self._speaker(0, texts).usage(done.finished) + DONE)
 
     def _failed(self, error: PodiumError, podium: Mapping[str, object] | None, *, is_sealed: bool) -> str:
         body = error_body(error) if podium is None else {**error_body(error), "podium": podium}
         return error_event(body) + (DONE if is_sealed else "")
 
-    def _role(self, texts: list[str]) -> None:
-        if not self._has_role:
-            self._has_role = True
-            texts.append(self._encoder.role())
+    def _speaker(self, choice: int, texts: list[str]) -> ChunkEncoder:
+        """Return the encoder of one answer, which first names its speaker."""
+        encoder = self._encoders.get(choice)
+        if encoder is None:
+            context = self._context
+            encoder = self._encoders[choice] = ChunkEncoder(
+                context.run_id,
+                model=context.model,
+                created=context.created,
+                include_usage=self._include_usage,
+                choice=choice,
+            )
+            texts.append(encoder.role())
+        return encoder

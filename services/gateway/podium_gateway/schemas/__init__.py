@@ -1,0 +1,1 @@
+"""JSON answers held to the client's schema, in a process that can be stopped."""
