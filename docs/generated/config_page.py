@@ -58,6 +58,7 @@ workers:
       connect_timeout_s: 5           # these three: left out, the router's settings hold
       first_token_timeout_s: 120     # streamed: until the first output
       idle_timeout_s: 120            # streamed: each gap after that
+      hedge_after_s: 8               # off when left out: a second call races one that says nothing so long
       context_tokens: 128000         # 0: unknown
       max_output_tokens: 4096        # always sent to the provider
     modalities: [text, image, audio] # default: text

@@ -129,13 +129,18 @@ def usage(counts: Usage) -> dict[str, Any]:
 
 
 def _caps(caps: Caps) -> dict[str, Any]:
-    seconds = caps.max_duration_s
     return {
         "max_steps": caps.max_steps,
         "max_calls": caps.max_calls,
         "max_tokens": caps.max_tokens,
         "max_cost_usd_micros": caps.max_cost_usd_micros,
-        "max_duration_ms": None if seconds is None else round(seconds * _MS_PER_S),
+        "max_duration_ms": _milliseconds(caps.max_duration_s),
         "max_rounds": caps.max_rounds,
         "max_attempts_per_step": caps.max_attempts_per_step,
+        "quorum": caps.quorum,
+        "straggler_wait_ms": _milliseconds(caps.straggler_wait_s),
     }
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * _MS_PER_S)

@@ -34,6 +34,8 @@ def effective_caps(
         max_duration_s=_least(wishes.max_duration_s, tenant.max_duration_s, server.max_duration_s),
         max_rounds=wishes.rounds or max_rounds,
         max_attempts_per_step=min(tenant.max_attempts_per_step, server.max_attempts_per_step),
+        quorum=server.quorum,
+        straggler_wait_s=server.straggler_wait_s,
     )
 
 

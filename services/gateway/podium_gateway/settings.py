@@ -62,6 +62,12 @@ class GatewaySettings(ServiceSettings):
     """Most rounds of one run of the tier podium-max: after each, the Conductor may revise or accept."""
     max_attempts_per_step: Annotated[int, Field(ge=1, le=10)] = 3
     """Most attempts of one step, its fallback worker's included."""
+    quorum: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
+    """A step goes on once this many of the steps it may see have succeeded. Not set: once all are done."""
+    straggler_wait_s: Annotated[float, Field(gt=0, le=3_600)] | None = None
+    """Seconds a step waits for the rest of what it may see once the first has succeeded. Not set: for all."""
+    retry_max_s: Annotated[float, Field(gt=0, le=600)] = 5.0
+    """Longest pause before a worker is asked again; one that asks for more is not asked again."""
     inner_step_output_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 4_096
     """Output limit of steps that do not answer, and of answers whose client set none."""
     plan_timeout_s: Annotated[float, Field(gt=0, le=600)] = 20.0
@@ -96,6 +102,8 @@ class GatewaySettings(ServiceSettings):
             max_calls=self.max_calls,
             max_rounds=self.max_rounds,
             max_attempts_per_step=self.max_attempts_per_step,
+            quorum=self.quorum,
+            straggler_wait_s=self.straggler_wait_s,
         )
 
     @property
@@ -112,6 +120,7 @@ class GatewaySettings(ServiceSettings):
             step_timeout_s=self.step_timeout_s,
             run_timeout_s=self.run_timeout_s,
             seal_timeout_s=self.seal_wait_s,
+            retry_max_s=self.retry_max_s,
             inner_step_output_tokens=self.inner_step_output_tokens,
         )
 

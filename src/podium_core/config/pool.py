@@ -164,6 +164,7 @@ class _LimitsSection(Section):
     connect_timeout_s: Seconds | None = None
     first_token_timeout_s: Seconds | None = None
     idle_timeout_s: Seconds | None = None
+    hedge_after_s: Seconds | None = None
     requests_per_minute: PerMinute | None = None
     tokens_per_minute: PerMinute | None = None
     context_tokens: Tokens = 0
@@ -249,6 +250,7 @@ def _entry(section: _WorkerSection, directory: Path) -> WorkerEntry:
         region=section.region,
         is_demo=section.demo,
         max_concurrency=section.limits.max_concurrency,
+        hedge_after_s=section.limits.hedge_after_s,
     )
     limits = section.limits
     return WorkerEntry(

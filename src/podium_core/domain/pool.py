@@ -71,6 +71,8 @@ class Worker:
     is_demo: bool = False
     max_concurrency: int = 0
     live: LiveEstimate | None = None
+    hedge_after_s: float | None = None
+    """A second attempt may race one that has said nothing for this long. None: none does."""
 
 
 @dataclass(frozen=True, slots=True)

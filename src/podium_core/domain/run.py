@@ -50,7 +50,11 @@ class AttemptOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Hard limits on one run, enforced by the runner; money by audit too. None means not limited."""
+    """Hard limits on one run, enforced by the runner; money by audit too. None means not limited.
+
+    A step goes on once `quorum` of the steps it may see have succeeded, or `straggler_wait_s` seconds after
+    the first of them has, without those that are still running. None: it waits for all.
+    """
 
     max_steps: int = MAX_STEPS
     max_calls: int | None = None
@@ -59,6 +63,8 @@ class Caps:
     max_duration_s: float | None = None
     max_rounds: int = 1
     max_attempts_per_step: int = 3
+    quorum: int | None = None
+    straggler_wait_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,66 +1,20 @@
 """One step's attempts: retry with back-off, then the recorded fallback worker, all within the caps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.plan import Step
-from podium_core.domain.pool import Worker
-from podium_core.domain.run import AttemptKind, AttemptOutcome
-from podium_core.domain.usage import Usage, UsageSource, read_failure_facts
+from podium_core.domain.run import AttemptKind
 from podium_core.orchestration.adaptation import Change, adapt
 from podium_core.orchestration.context import RunContext
 from podium_core.orchestration.contract import AnswerContract, Breach, is_bound, repair_prompt
-from podium_core.orchestration.events import AnswerDelta, RunEvent, StepResult
-from podium_core.orchestration.ledger import Reservation
-from podium_core.orchestration.outputs import Output
-from podium_core.orchestration.ports import (
-    AttemptResult,
-    Completion,
-    Delta,
-    Permitted,
-    StepCall,
-    StepPrompt,
-)
+from podium_core.orchestration.events import StepResult
+from podium_core.orchestration.one_attempt import Attempt, Emit, StepTask, begin_attempt, give, make_attempt
+from podium_core.orchestration.retrying import given_up, pause_before_retry
 
-_NOTHING = Reservation(0, 0, 0)
 _WORKER_TROUBLE = frozenset({Code.PROVIDER_FAILED, Code.RATE_LIMITED, Code.DEADLINE, Code.UNAVAILABLE})
 _RUN_TROUBLE = frozenset({Code.AUDIT_UNAVAILABLE, Code.CONFLICT, Code.CANCELLED})
-
-
-@dataclass(frozen=True, slots=True)
-class StepTask:
-    """A step that is ready to start: everything it may see is in its prompt.
-
-    `choice` counts the answers where several were asked for.
-    """
-
-    round: int
-    step_index: int
-    step: Step
-    prompt: StepPrompt
-    is_answer: bool
-    live: bool
-    choice: int = 0
-    kind: AttemptKind = AttemptKind.STEP
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """One attempt under way, and what became of it."""
-
-    call: StepCall
-    reservation: Reservation
-    started_us: int
-    output: Output = field(default_factory=Output)
-    held: list[Delta] = field(default_factory=list)
-    sent: bool = False
-    permitted: bool = False
-    completion: Completion | None = None
-    error: PodiumError | None = None
-    result: AttemptResult | None = None
 
 
 def ends_run(error: PodiumError | None) -> bool:
@@ -68,242 +22,166 @@ def ends_run(error: PodiumError | None) -> bool:
     return error is not None and (error.code in _RUN_TROUBLE or error.reason == "RUN_DEADLINE")
 
 
-class AttemptMaker:
-    """Makes the attempts of one round's steps."""
+class StepAttempts:
+    """The attempts at one step. `result` tells of all that were made, even when `make` was cancelled."""
 
-    def __init__(self, context: RunContext, emit: Callable[[RunEvent], Awaitable[None]]) -> None:
+    def __init__(self, context: RunContext, task: StepTask, emit: Emit) -> None:
         self._context = context
+        self._task = task
         self._emit = emit
+        self._made: list[Attempt] = []
+        self._last: Attempt | None = None
+        self._started_us = context.elapsed_us
 
-    async def perform(self, task: StepTask) -> StepResult:
+    async def make(self) -> StepResult:
         """Make attempts until one completes, a rule forbids more, or the caps are used up."""
-        step, cap = task.step, self._context.caps.max_attempts_per_step
-        tries_of = {step.worker_id: cap}
+        step, cap = self._task.step, self._context.caps.max_attempts_per_step
+        most_by = {step.worker_id: cap}
         if step.fallback_worker_id is not None and cap > 1:
-            tries_of = {step.worker_id: cap - 1, step.fallback_worker_id: 1}
-        started_us = self._context.elapsed_us
-        made: list[_Attempt] = []
-        for worker_id, tries in tries_of.items():
-            for number in range(tries):
-                attempt = await self._attempt(task, worker_id)
-                made.append(attempt)
-                if attempt.completion is not None or self._is_final(attempt):
-                    breach = await self._hold_to_contract(task, made)
-                    return self._result(task, made, started_us, breach)
-                pause_s = self._pause_s(attempt.error, number)
-                if number + 1 == tries or pause_s is None:
-                    break
+            most_by = {step.worker_id: cap - 1, step.fallback_worker_id: cap}
+        for worker_id, most in most_by.items():
+            if await self._ask(worker_id, most):
+                break
+        return self.result(await self._hold_to_contract())
+
+    async def _ask(self, worker_id: str, most: int) -> bool:
+        """Ask one worker until `most` attempts are made in all; return whether nobody else need be asked."""
+        context, number = self._context, 0
+        context.retries.earn(worker_id)
+        while len(self._made) < most:
+            attempt = self._last = await self._try(worker_id, most)
+            error = attempt.error
+            if error is None or attempt.sent or not _is_workers_trouble(error):
+                return True
+            if len(self._made) < most:
+                pause_s = pause_before_retry(context, error, number)
+                if pause_s is None or not context.retries.spend(worker_id):
+                    attempt.error = given_up(context, error)
+                    return False
                 await asyncio.sleep(pause_s)
-        return self._result(task, made, started_us)
+                number += 1
+        return False
 
-    async def _hold_to_contract(self, task: StepTask, made: list[_Attempt]) -> PodiumError | None:
-        """Return how the answer breaks its contract after one repair, added to `made`; None: it keeps it."""
-        contract, last = self._context.contract if task.is_answer else None, made[-1]
-        if contract is None or last.completion is None:
-            return None
-        breach = await self._breach(contract, last)
-        if breach is not None and not last.sent and len(made) < self._context.caps.max_attempts_per_step:
-            prompt = repair_prompt(task.prompt, last.output.text, breach.advice)
-            again = replace(task, prompt=prompt, kind=AttemptKind.REPAIR)
-            repair = await self._attempt(again, last.call.worker_id)
-            made.append(repair)
-            if repair.completion is not None:
-                last, breach = repair, await self._breach(contract, repair)
-        if breach is None and task.live:
-            await self._give(task, last, *last.held)
-        return breach.error if breach is not None else None
-
-    @staticmethod
-    async def _breach(contract: AnswerContract, attempt: _Attempt) -> Breach | None:
-        if attempt.completion is None or not is_bound(attempt.output, attempt.completion.finish_reason):
-            return None
-        try:
-            return await contract.breach(attempt.output)
-        except PodiumError as error:
-            return Breach(error, "")
-
-    async def _give(self, task: StepTask, attempt: _Attempt, *deltas: Delta) -> None:
-        """Give output out; from then on the attempt is the answer."""
-        attempt.held.clear()
-        for delta in deltas:
-            attempt.sent = True
-            await self._emit(AnswerDelta(delta, task.choice))
-
-    def _is_final(self, attempt: _Attempt) -> bool:
-        """Whether nobody may try again: bytes are out, the run is over, or it is not the worker's fault."""
-        error = attempt.error
-        return (
-            attempt.sent
-            or error is None
-            or error.code not in _WORKER_TROUBLE
-            or error.reason == "RUN_DEADLINE"
-        )
-
-    def _pause_s(self, error: PodiumError | None, number: int) -> float | None:
-        """Return how long to wait before the same worker is asked again; None: do not ask it again."""
-        if error is None or error.metadata.get("retryable") == "false" or error.code is Code.DEADLINE:
-            return None
-        limits = self._context.limits
-        jitter = 0.5 + self._context.ids.seed() % 1_000 / 2_000
-        pause_s = min(limits.retry_max_s, limits.retry_base_s * 2**number) * jitter
-        if error.retry_after_s is not None:
-            pause_s = max(pause_s, error.retry_after_s)
-        return pause_s if pause_s <= min(limits.retry_max_s, self._context.left_s) else None
-
-    async def _attempt(self, task: StepTask, worker_id: str) -> _Attempt:
-        context = self._context
-        worker = context.pool.by_id[worker_id]
-        started_us = context.elapsed_us
-        try:
-            reservation = context.ledger.reserve(
-                context.fixed_input_tokens + _prompt_bytes(task.prompt),
-                self._output_limit(task, worker),
-                worker.price,
-            )
-        except PodiumError as error:
-            return _Attempt(self._call(task, worker, 0), _NOTHING, started_us, error=error)
-        call = self._call(task, worker, reservation.max_output_tokens)
-        attempt = _Attempt(call, reservation, started_us)
-        try:
-            await self._listen(task, attempt)
-        except PodiumError as error:
-            attempt.error = error
-        except TimeoutError:
-            attempt.error = self._timeout()
-        except asyncio.CancelledError:
-            attempt.error = PodiumError(Code.CANCELLED, "the run was cancelled")
-            raise
-        finally:
-            attempt.result = self._account(attempt)
+    async def _try(self, worker_id: str, most: int) -> Attempt:
+        """Make one attempt, or two that race where the worker is hedged; return the one that counts."""
+        context, task = self._context, self._task
+        attempt = begin_attempt(context, task, worker_id)
+        self._made.append(attempt)
+        hedge_after_s = context.pool.by_id[worker_id].hedge_after_s
+        if hedge_after_s is not None and len(self._made) < most:
+            return await self._race(attempt, hedge_after_s)
+        await make_attempt(context, task, attempt, self._emit)
         return attempt
 
-    async def _listen(self, task: StepTask, attempt: _Attempt) -> None:
-        stream = self._context.workers.complete(attempt.call)
-        async with asyncio.timeout(attempt.call.timeout_s), aclosing(stream) as events:
-            async for event in events:
-                if isinstance(event, Permitted):
-                    attempt.permitted = True
-                    continue
-                delta = event if isinstance(event, Delta) else event.message
-                if delta.has_output:
-                    attempt.output.add(delta)
-                    if task.live:
-                        await self._hear(task, attempt, delta)
-                if isinstance(event, Completion):
-                    attempt.completion = event
-        if attempt.completion is None:
-            raise PodiumError(
-                Code.PROVIDER_FAILED, "the worker's answer ended early", reason="STREAM_INCOMPLETE"
-            )
+    async def _race(self, first: Attempt, hedge_after_s: float) -> Attempt:
+        """Let a second attempt race one that says nothing for a while: whoever speaks or ends first counts.
 
-    async def _hear(self, task: StepTask, attempt: _Attempt, delta: Delta) -> None:
-        """Give output out as it comes, or hold it back while it may yet break the answer's contract."""
-        contract = self._context.contract
-        attempt.held.append(delta)
-        if contract is None or attempt.sent or contract.opens(delta):
-            await self._give(task, attempt, *attempt.held)
+        The other is cancelled. What it used is billed all the same.
+        """
+        running = {self._start(first): first}
+        try:
+            done, _ = await asyncio.wait(running, timeout=hedge_after_s)
+            if not done and first.floor.speaker is None and (second := self._second(first)) is not None:
+                running[self._start(second)] = second
+                first.floor.on_taken = lambda speaker: _cancel_others(running, speaker)
+            pending = set(running)
+            while pending and not any(attempt.completion for attempt in running.values()):
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            _cancel_others(running, None)
+            ends = await asyncio.gather(*running, return_exceptions=True)
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
+        return max(running.values(), key=_weight)
 
-    def _call(self, task: StepTask, worker: Worker, max_output_tokens: int) -> StepCall:
-        context = self._context
-        told = adapt(context.parameters, worker.card, is_answer=task.is_answer)
-        return StepCall(
-            attempt_id=context.ids.new("att"),
-            run_id=context.run_id,
-            tenant_id=context.tenant_id,
-            kind=task.kind,
-            round=task.round,
-            step_index=task.step_index,
-            worker_id=worker.worker_id,
-            pool_digest=context.pool.pool_digest,
-            prompt=task.prompt,
-            access=task.step.access,
-            parameters=told.parameters,
-            max_output_tokens=max_output_tokens,
-            stream=task.live,
-            timeout_s=max(0.0, min(context.limits.step_timeout_s, context.left_s)),
-        )
+    def _start(self, attempt: Attempt) -> "asyncio.Task[None]":
+        return asyncio.create_task(make_attempt(self._context, self._task, attempt, self._emit))
 
-    def _output_limit(self, task: StepTask, worker: Worker) -> int:
-        wanted = self._context.max_output_tokens if task.is_answer else None
-        limit = wanted if wanted is not None else self._context.limits.inner_step_output_tokens
-        return min(limit, worker.card.max_output_tokens or limit)
+    def _second(self, first: Attempt) -> Attempt | None:
+        """Return a second attempt at the same worker; None when budget or caps have no room for it."""
+        worker_id = first.call.worker_id
+        if not self._context.retries.spend(worker_id):
+            return None
+        second = begin_attempt(self._context, self._task, worker_id)
+        if second.error is not None:
+            return None
+        second.floor = first.floor
+        self._made.append(second)
+        return second
 
-    def _timeout(self) -> PodiumError:
-        if self._context.left_s <= 0:
-            return PodiumError(
-                Code.DEADLINE, "the run's time is over; raise podium.max_seconds", reason="RUN_DEADLINE"
-            )
-        return PodiumError(Code.DEADLINE, "the worker did not answer in time", reason="STEP_DEADLINE")
+    async def _hold_to_contract(self) -> PodiumError | None:
+        """Return how the answer breaks its contract, after a repair where one is allowed; None: no breach."""
+        context, task, last = self._context, self._task, self._last
+        contract = context.contract if task.is_answer else None
+        if contract is None or last is None or last.completion is None:
+            return None
+        breach = await _breach(contract, last)
+        if breach is not None and not last.sent and len(self._made) < context.caps.max_attempts_per_step:
+            prompt = repair_prompt(task.prompt, last.output.text, breach.advice)
+            again = replace(task, prompt=prompt, kind=AttemptKind.REPAIR)
+            repair = begin_attempt(context, again, last.call.worker_id)
+            self._made.append(repair)
+            await make_attempt(context, again, repair, self._emit)
+            if repair.completion is not None:
+                self._last, breach = repair, await _breach(contract, repair)
+        if breach is None and task.live and self._last is not None:
+            await give(task, self._last, self._emit)
+        return breach.error if breach is not None else None
 
-    def _account(self, attempt: _Attempt) -> AttemptResult:
-        """Settle the attempt in the ledger and add it to the run's attempts."""
-        context, error = self._context, attempt.error
-        usage, cost_usd_micros = _known_account(attempt) or (
-            Usage(source=UsageSource.UNKNOWN),
-            attempt.reservation.cost_usd_micros,
-        )
-        if attempt.completion or usage.source is not UsageSource.UNKNOWN:
-            context.ledger.settle(attempt.reservation, usage, cost_usd_micros)
-        # Otherwise nobody can say what was used: its worst case stays reserved.
-        result = AttemptResult(
-            attempt.call.attempt_id,
-            attempt.call.kind,
-            attempt.call.worker_id,
-            _outcome(error),
-            usage,
-            cost_usd_micros,
-            context.elapsed_us - attempt.started_us,
-            error.reason if error else "",
-        )
-        context.attempts.append(result)
-        return result
-
-    def _result(
-        self, task: StepTask, made: list[_Attempt], started_us: int, breach: PodiumError | None = None
-    ) -> StepResult:
-        last = next((attempt for attempt in reversed(made) if attempt.completion is not None), made[-1])
-        completion = last.completion
+    def result(self, failure: PodiumError | None = None) -> StepResult:
+        """Return what the attempts came to; `failure` says why that is not good enough, if it is not."""
+        task, last = self._task, self._last
+        completion = last.completion if last is not None else None
+        # The attempt that counts comes last.
+        ordered = [attempt for attempt in self._made if attempt is not last]
+        ordered += [last] if last is not None else []
+        worker_id = ordered[-1].call.worker_id if ordered else task.step.worker_id
         return StepResult(
             round=task.round,
             step_index=task.step_index,
-            worker_id=last.call.worker_id,
-            ok=completion is not None and breach is None,
-            text=last.output.text if completion else "",
-            reasoning=last.output.reasoning if completion else "",
-            tool_calls=last.output.tool_calls if completion else (),
+            worker_id=worker_id,
+            ok=completion is not None and failure is None,
+            text=last.output.text if last and completion else "",
+            reasoning=last.output.reasoning if last and completion else "",
+            tool_calls=last.output.tool_calls if last and completion else (),
             finish_reason=completion.finish_reason if completion else "error",
-            attempts=tuple(attempt.result for attempt in made if attempt.result is not None),
-            started_us=started_us,
+            attempts=tuple(attempt.result for attempt in ordered if attempt.result is not None),
+            started_us=self._started_us,
             ended_us=self._context.elapsed_us,
-            error=breach if completion else last.error,
+            error=failure or (None if completion or last is None else last.error),
             choice=task.choice,
-            refusal=last.output.refusal if completion else "",
-            logprobs=last.output.logprobs if completion else (),
-            changes=self._changes(task, last.call.worker_id),
+            refusal=last.output.refusal if last and completion else "",
+            logprobs=last.output.logprobs if last and completion else (),
+            changes=self._changes(worker_id),
         )
 
-    def _changes(self, task: StepTask, worker_id: str) -> Mapping[str, Change]:
+    def _changes(self, worker_id: str) -> Mapping[str, Change]:
         card = self._context.pool.by_id[worker_id].card
-        return adapt(self._context.parameters, card, is_answer=task.is_answer).changes
+        return adapt(self._context.parameters, card, is_answer=self._task.is_answer).changes
 
 
-def _known_account(attempt: _Attempt) -> tuple[Usage, int] | None:
-    """Return what an attempt used and cost, as the log has it; None when nobody has said."""
-    if attempt.completion is not None:
-        return attempt.completion.usage, attempt.completion.cost_usd_micros
-    if not attempt.permitted:
-        return Usage(source=UsageSource.ESTIMATED), 0
-    return read_failure_facts(attempt.error.metadata) if attempt.error else None
+async def _breach(contract: AnswerContract, attempt: Attempt) -> Breach | None:
+    if attempt.completion is None or not is_bound(attempt.output, attempt.completion.finish_reason):
+        return None
+    try:
+        return await contract.breach(attempt.output)
+    except PodiumError as error:
+        return Breach(error, "")
 
 
-def _prompt_bytes(prompt: StepPrompt) -> int:
-    texts = [piece.text for piece in prompt.pieces] + [turn.text for turn in prompt.turns]
-    return sum(len(text.encode(errors="replace")) for text in texts)
+def _is_workers_trouble(error: PodiumError) -> bool:
+    """Whether another attempt may help: the run is not over, and it is the worker's fault."""
+    return error.code in _WORKER_TROUBLE and error.reason != "RUN_DEADLINE"
 
 
-def _outcome(error: PodiumError | None) -> AttemptOutcome:
-    if error is None:
-        return AttemptOutcome.COMPLETED
-    if error.code is Code.DEADLINE:
-        return AttemptOutcome.TIMED_OUT
-    return AttemptOutcome.CANCELLED if error.code is Code.CANCELLED else AttemptOutcome.FAILED
+def _cancel_others(running: "dict[asyncio.Task[None], Attempt]", speaker: Attempt | None) -> None:
+    for task, attempt in running.items():
+        if attempt is not speaker:
+            task.cancel()
+
+
+def _weight(attempt: Attempt) -> tuple[bool, bool, bool]:
+    """Order the attempts of a race: the completed one, else one that spoke, else one that failed itself."""
+    error = attempt.error
+    return attempt.completion is not None, attempt.sent, error is None or error.code is not Code.CANCELLED

@@ -14,6 +14,7 @@ from podium_core.orchestration.eligible import token_bound
 from podium_core.orchestration.ledger import Ledger
 from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.ports import AttemptResult, ObserverPort, WorkerPort
+from podium_core.orchestration.retry_budget import RetryBudget
 
 
 @dataclass(slots=True)
@@ -38,6 +39,7 @@ class RunContext:
     started_ns: int
     deadline_ns: int
     ledger: Ledger
+    retries: RetryBudget
     contract: AnswerContract | None = None
     answer_count: int = 1
     attempts: list[AttemptResult] = field(default_factory=list)

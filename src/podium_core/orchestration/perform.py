@@ -1,19 +1,21 @@
 """One round performed: every step starts as soon as all steps it may see are done.
 
 Independent steps run at once. A failed step is data for the steps that see it, not an exception; the
-round's answer is its last step.
+round's answer is its last step. With a quorum or a straggler wait among the caps, a step goes on without
+the slowest of those it may see; one that nobody waits for any more is cancelled.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
-from podium_core.domain.errors import PodiumError
-from podium_core.domain.plan import Plan
-from podium_core.orchestration.attempts import AttemptMaker, StepTask, ends_run
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.plan import Access, Plan, Step
+from podium_core.orchestration.attempts import StepAttempts, ends_run
 from podium_core.orchestration.context import RunContext
 from podium_core.orchestration.events import RunEvent, StepEnded, StepResult, StepStarted
 from podium_core.orchestration.histories import VisibleStep, compose
+from podium_core.orchestration.one_attempt import StepTask
 from podium_core.orchestration.ports import Facts
 
 _QUEUED_EVENTS = 64
@@ -28,8 +30,15 @@ class Round:
         self._previous_answer = previous_answer
         self._live = live
         self._events: asyncio.Queue[RunEvent | None] = asyncio.Queue(_QUEUED_EVENTS)
-        self._done = [asyncio.Event() for _ in plan.steps]
-        self._maker = AttemptMaker(context, self._events.put)
+        loop = asyncio.get_running_loop()
+        self._done: list[asyncio.Future[None]] = [loop.create_future() for _ in plan.steps]
+        self._waiting_for = [
+            {index for index, step in enumerate(plan.steps) if seen in step.access.steps}
+            for seen in range(len(plan.steps))
+        ]
+        """Who still waits for a step, by step."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stragglers: set[int] = set()
         self._defect: Exception | None = None
         self.results: dict[int, StepResult] = {}
         self.more_answers: tuple[StepResult, ...] = ()
@@ -46,16 +55,19 @@ class Round:
         Steps still running then can no longer matter and are cancelled; so are all when this generator is
         closed early.
         """
-        tasks = [asyncio.create_task(self._guarded(index)) for index in range(len(self._plan.steps))]
+        self._tasks = [asyncio.create_task(self._guarded(index)) for index in range(len(self._plan.steps))]
         try:
             while (event := await self._events.get()) is not None:
                 yield event
         finally:
-            for task in tasks:
+            for task in self._tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._defect is not None:
             raise self._defect
+        while not self._events.empty():  # the ends of stragglers, which nothing waited for
+            if (event := self._events.get_nowait()) is not None:
+                yield event
 
     async def _guarded(self, index: int) -> None:
         """Perform one step and end the round when it was the last, or when Podium itself is at fault."""
@@ -68,46 +80,72 @@ class Round:
 
     async def _step(self, index: int) -> None:
         plan, context = self._plan, self._context
-        step = plan.steps[index]
-        for seen in step.access.steps:
-            await self._done[seen].wait()
-        await self._events.put(StepStarted(plan.round, index, step.worker_id))
-        facts: Facts = {
-            "run_id": context.run_id,
-            "round": plan.round,
-            "step_index": index,
-            "worker_id": step.worker_id,
-            "access": step.access.steps,
-            "sees_previous_round": step.access.previous_round,
-        }
-        with context.observer.span("step", facts):
-            doom = next(
-                (self.results[s].error for s in step.access.steps if ends_run(self.results[s].error)), None
-            )
-            results = [self._doomed(index, doom)] if doom else await self._perform(self._task(index))
+        access = plan.steps[index].access
+        attempts: list[StepAttempts] = []
+        try:
+            seen = await self._inputs(index)
+            step = replace(plan.steps[index], access=Access(seen, access.previous_round))
+            await self._events.put(StepStarted(plan.round, index, step.worker_id))
+            facts: Facts = {
+                "run_id": context.run_id,
+                "round": plan.round,
+                "step_index": index,
+                "worker_id": step.worker_id,
+                "access": seen,
+                "sees_previous_round": access.previous_round,
+            }
+            with context.observer.span("step", facts):
+                doom = next((self.results[s].error for s in seen if ends_run(self.results[s].error)), None)
+                if doom is None:
+                    attempts = self._attempts(self._task(index, step))
+                    results = await _all_made(attempts)
+                else:
+                    results = [self._unmade(index, doom)]
+        except asyncio.CancelledError:
+            if index not in self._stragglers:
+                raise
+            late = PodiumError(Code.CANCELLED, "the plan went on without this step", reason="STEP_STRAGGLED")
+            results = [made.result(late) for made in attempts] or [self._unmade(index, late)]
         self.results[index], *more = results
         if more:
             self.more_answers = tuple(more)
-        self._done[index].set()
+        self._done[index].set_result(None)
         for result in results:
             await self._events.put(StepEnded(result))
 
-    async def _perform(self, task: StepTask) -> list[StepResult]:
-        """Perform a step, the answering one as often as answers were asked for."""
+    def _attempts(self, task: StepTask) -> list[StepAttempts]:
+        """Return the attempts at a step; at the answering one as often as answers were asked for."""
         count = self._context.answer_count if task.is_answer else 1
-        if count == 1:
-            return [await self._maker.perform(task)]
-        async with asyncio.TaskGroup() as group:
-            choices = [
-                group.create_task(self._maker.perform(replace(task, choice=choice)))
-                for choice in range(count)
-            ]
-        return [choice.result() for choice in choices]
+        return [
+            StepAttempts(self._context, replace(task, choice=choice), self._events.put)
+            for choice in range(count)
+        ]
 
-    def _task(self, index: int) -> StepTask:
+    async def _inputs(self, index: int) -> tuple[int, ...]:
+        """Wait for the steps that this one may see; return those that it goes on with."""
+        seen, caps = self._plan.steps[index].access.steps, self._context.caps
+        loop, until = asyncio.get_running_loop(), None
+        while running := [self._done[s] for s in seen if not self._done[s].done()]:
+            good_count = sum(self.results[s].ok for s in seen if s in self.results)
+            if caps.quorum is not None and good_count >= caps.quorum:
+                break
+            if until is None and good_count and caps.straggler_wait_s is not None:
+                until = loop.time() + caps.straggler_wait_s
+            wait_s = None if until is None else max(0.0, until - loop.time())
+            done, _ = await asyncio.wait(running, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                break
+        for s in seen:
+            self._waiting_for[s].discard(index)
+            if s not in self.results and not self._waiting_for[s]:
+                self._stragglers.add(s)
+                self._tasks[s].cancel()
+        return tuple(s for s in seen if s in self.results)
+
+    def _task(self, index: int, step: Step) -> StepTask:
         plan = self._plan
-        step = plan.steps[index]
-        visible = [VisibleStep(s, plan.steps[s].subtask, self.results[s].words) for s in step.access.steps]
+        seen = step.access.steps
+        visible = [VisibleStep(s, plan.steps[s].subtask, self.results[s].words) for s in seen]
         previous = self._previous_answer if step.access.previous_round else None
         is_answer = index == len(plan.steps) - 1
         return StepTask(
@@ -119,7 +157,8 @@ class Round:
             live=is_answer and self._live,
         )
 
-    def _doomed(self, index: int, error: PodiumError) -> StepResult:
+    def _unmade(self, index: int, error: PodiumError) -> StepResult:
+        """Return the result of a step that made no attempt."""
         now_us, worker_id = self._context.elapsed_us, self._plan.steps[index].worker_id
         return StepResult(
             round=self._plan.round,
@@ -135,3 +174,11 @@ class Round:
             ended_us=now_us,
             error=error,
         )
+
+
+async def _all_made(attempts: list[StepAttempts]) -> list[StepResult]:
+    if len(attempts) == 1:
+        return [await attempts[0].make()]
+    async with asyncio.TaskGroup() as group:
+        made = [group.create_task(one.make()) for one in attempts]
+    return [task.result() for task in made]

@@ -43,6 +43,7 @@ from podium_core.orchestration.ports import (
     WorkerPort,
 )
 from podium_core.orchestration.request import RunRequest
+from podium_core.orchestration.retry_budget import RetryBudget
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class _Progress:
 
 
 class Runner:
-    """Runs requests over its ports. Stateless between runs, so one instance serves all."""
+    """Runs requests over its ports. One instance serves all; runs share only the budget of retries."""
 
     def __init__(
         self,
@@ -82,6 +83,7 @@ class Runner:
         self._ids = ids
         self._limits = limits
         self._observer = observer
+        self._retries = RetryBudget()
         self._closing: set[asyncio.Future[Any]] = set()
 
     async def run(self, request: RunRequest, pool: Pool) -> AsyncGenerator[RunEvent, None]:
@@ -140,6 +142,7 @@ class Runner:
             started_ns,
             started_ns + int(run_timeout_s * 1e9),
             Ledger(request.caps),
+            self._retries,
             request.contract,
             request.answer_count,
         )

@@ -11,6 +11,8 @@ from podium_core.domain.pool import Card, Health, LiveEstimate, Pool, Skill, Wor
 from podium_core.domain.usage import Price
 from podium_core.wire.enums import EnumTable
 
+_MS_PER_S = 1_000
+
 WORKER_HEALTH = EnumTable(Health, router_service_pb2.WorkerHealth, "WORKER_HEALTH")
 
 
@@ -56,6 +58,7 @@ def worker_to_proto(worker: Worker) -> router_service_pb2.Worker:
         output_tokens_per_second=card.output_tokens_per_second,
         max_concurrency=worker.max_concurrency,
         live=None if worker.live is None else _live_to_proto(worker.live),
+        hedge_after_ms=0 if worker.hedge_after_s is None else max(1, round(worker.hedge_after_s * _MS_PER_S)),
     )
 
 
@@ -79,6 +82,7 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
         is_demo=message.is_demo,
         max_concurrency=message.max_concurrency,
         live=_live_from_proto(message.live) if message.HasField("live") else None,
+        hedge_after_s=message.hedge_after_ms / _MS_PER_S if message.hedge_after_ms else None,
     )
 
 

@@ -29,9 +29,11 @@ def caps_to_proto(caps: Caps) -> plan_pb2.Caps:
         max_tokens=_positive("max_tokens", caps.max_tokens),
         max_cost_usd_micros=caps.max_cost_usd_micros or 0,
         has_max_cost=caps.max_cost_usd_micros is not None,
-        max_duration_ms=_milliseconds(caps.max_duration_s),
+        max_duration_ms=_milliseconds("max_seconds", caps.max_duration_s),
         max_rounds=_positive("max_rounds", caps.max_rounds),
         max_attempts_per_step=_positive("max_attempts_per_step", caps.max_attempts_per_step),
+        quorum=_positive("quorum", caps.quorum),
+        straggler_wait_ms=_milliseconds("straggler_wait_s", caps.straggler_wait_s),
     )
 
 
@@ -45,6 +47,8 @@ def caps_from_proto(message: plan_pb2.Caps) -> Caps:
         max_duration_s=message.max_duration_ms / _MILLISECONDS if message.max_duration_ms else None,
         max_rounds=message.max_rounds or _DEFAULT.max_rounds,
         max_attempts_per_step=message.max_attempts_per_step or _DEFAULT.max_attempts_per_step,
+        quorum=message.quorum or None,
+        straggler_wait_s=message.straggler_wait_ms / _MILLISECONDS if message.straggler_wait_ms else None,
     )
 
 
@@ -75,9 +79,9 @@ def _positive(name: str, value: int | None) -> int:
     return value
 
 
-def _milliseconds(seconds: float | None) -> int:
+def _milliseconds(name: str, seconds: float | None) -> int:
     if seconds is None:
         return 0
     if seconds <= 0:
-        raise invalid("max_seconds must be more than 0", param="max_seconds")
+        raise invalid(f"{name} must be more than 0", param=name)
     return max(1, round(seconds * _MILLISECONDS))

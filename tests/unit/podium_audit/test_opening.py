@@ -87,6 +87,8 @@ def test_an_opening_records_verdicts_caps_and_content(scene: LogScene) -> None:
             "max_duration_ms": 1500,
             "max_rounds": 1,
             "max_attempts_per_step": 3,
+            "quorum": None,
+            "straggler_wait_ms": None,
         },
         "pool_digest": "pool",
         "price_digest": "price",

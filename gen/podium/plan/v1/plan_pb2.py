@@ -24,39 +24,39 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19podium/plan/v1/plan.proto\x12\x0epodium.plan.v1\"|\n\x04Plan\x12*\n\x05steps\x18\x01 \x03(\x0b\x32\x14.podium.plan.v1.StepR\x05steps\x12\x32\n\x06source\x18\x02 \x01(\x0e\x32\x1a.podium.plan.v1.PlanSourceR\x06source\x12\x14\n\x05round\x18\x03 \x01(\rR\x05round\"\xb3\x01\n\x04Step\x12\x1b\n\tworker_id\x18\x01 \x01(\tR\x08workerId\x12\x18\n\x07subtask\x18\x02 \x01(\tR\x07subtask\x12\x16\n\x06\x61\x63\x63\x65ss\x18\x03 \x03(\rR\x06\x61\x63\x63\x65ss\x12.\n\x13sees_previous_round\x18\x04 \x01(\x08R\x11seesPreviousRound\x12,\n\x12\x66\x61llback_worker_id\x18\x05 \x01(\tR\x10\x66\x61llbackWorkerId\"\xaa\x02\n\x04\x43\x61ps\x12\x1b\n\tmax_steps\x18\x01 \x01(\rR\x08maxSteps\x12\x1b\n\tmax_calls\x18\x02 \x01(\rR\x08maxCalls\x12\x1d\n\nmax_tokens\x18\x03 \x01(\x04R\tmaxTokens\x12-\n\x13max_cost_usd_micros\x18\x04 \x01(\x04R\x10maxCostUsdMicros\x12 \n\x0chas_max_cost\x18\x05 \x01(\x08R\nhasMaxCost\x12&\n\x0fmax_duration_ms\x18\x06 \x01(\x04R\rmaxDurationMs\x12\x1d\n\nmax_rounds\x18\x07 \x01(\rR\tmaxRounds\x12\x31\n\x15max_attempts_per_step\x18\x08 \x01(\rR\x12maxAttemptsPerStep\"\xa5\x02\n\x05Usage\x12!\n\x0cinput_tokens\x18\x01 \x01(\x04R\x0binputTokens\x12#\n\routput_tokens\x18\x02 \x01(\x04R\x0coutputTokens\x12.\n\x13\x63\x61\x63hed_input_tokens\x18\x03 \x01(\x04R\x11\x63\x61\x63hedInputTokens\x12\x37\n\x18\x63\x61\x63he_write_input_tokens\x18\x04 \x01(\x04R\x15\x63\x61\x63heWriteInputTokens\x12\x36\n\x17reasoning_output_tokens\x18\x05 \x01(\x04R\x15reasoningOutputTokens\x12\x33\n\x06source\x18\x06 \x01(\x0e\x32\x1b.podium.plan.v1.UsageSourceR\x06source\"\x82\x01\n\x05Skill\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12!\n\x0c\x61\x63\x63uracy_ppm\x18\x02 \x01(\rR\x0b\x61\x63\x63uracyPpm\x12!\n\x0csample_count\x18\x03 \x01(\rR\x0bsampleCount\x12\x1f\n\x0bmeasured_on\x18\x04 \x01(\tR\nmeasuredOn\"c\n\nStepChoice\x12\x1d\n\nstep_index\x18\x01 \x01(\rR\tstepIndex\x12\x36\n\x07\x63hances\x18\x02 \x03(\x0b\x32\x1c.podium.plan.v1.WorkerChanceR\x07\x63hances\"g\n\x0cWorkerChance\x12\x1b\n\tworker_id\x18\x01 \x01(\tR\x08workerId\x12\x17\n\x07raw_ppm\x18\x02 \x01(\rR\x06rawPpm\x12!\n\x0c\x65ligible_ppm\x18\x03 \x01(\rR\x0b\x65ligiblePpm\"Y\n\x07Verdict\x12\x1b\n\tworker_id\x18\x01 \x01(\tR\x08workerId\x12\x18\n\x07\x61llowed\x18\x02 \x01(\x08R\x07\x61llowed\x12\x17\n\x07rule_id\x18\x03 \x01(\tR\x06ruleId*\x86\x02\n\nPlanSource\x12\x1b\n\x17PLAN_SOURCE_UNSPECIFIED\x10\x00\x12\x15\n\x11PLAN_SOURCE_MODEL\x10\x01\x12\x18\n\x14PLAN_SOURCE_EMBEDDED\x10\x02\x12\x16\n\x12PLAN_SOURCE_WORKER\x10\x03\x12\x15\n\x11PLAN_SOURCE_RULES\x10\x04\x12\x15\n\x11PLAN_SOURCE_NAMED\x10\x05\x12\x16\n\x12PLAN_SOURCE_STATIC\x10\x06\x12\x18\n\x14PLAN_SOURCE_FALLBACK\x10\x07\x12\x14\n\x10PLAN_SOURCE_FAST\x10\x08\x12\x1c\n\x18PLAN_SOURCE_CONTINUATION\x10\t*\xc1\x01\n\x0b\x41ttemptKind\x12\x1c\n\x18\x41TTEMPT_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x41TTEMPT_KIND_PLAN\x10\x01\x12\x15\n\x11\x41TTEMPT_KIND_STEP\x10\x02\x12\x17\n\x13\x41TTEMPT_KIND_REPAIR\x10\x03\x12\x1d\n\x19\x41TTEMPT_KIND_CONTINUATION\x10\x04\x12\x16\n\x12\x41TTEMPT_KIND_EMBED\x10\x05\x12\x16\n\x12\x41TTEMPT_KIND_PROBE\x10\x06*\x8a\x01\n\x07RunKind\x12\x18\n\x14RUN_KIND_UNSPECIFIED\x10\x00\x12\x11\n\rRUN_KIND_CHAT\x10\x01\x12\x12\n\x0eRUN_KIND_EMBED\x10\x02\x12\x16\n\x12RUN_KIND_CALIBRATE\x10\x03\x12\x12\n\x0eRUN_KIND_TRAIN\x10\x04\x12\x12\n\x0eRUN_KIND_PROBE\x10\x05*\xaa\x01\n\nRunOutcome\x12\x1b\n\x17RUN_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n\x14RUN_OUTCOME_ANSWERED\x10\x01\x12\x17\n\x13RUN_OUTCOME_REFUSED\x10\x02\x12\x16\n\x12RUN_OUTCOME_FAILED\x10\x03\x12\x19\n\x15RUN_OUTCOME_CANCELLED\x10\x04\x12\x19\n\x15RUN_OUTCOME_ABANDONED\x10\x05*\xc7\x01\n\x0e\x41ttemptOutcome\x12\x1f\n\x1b\x41TTEMPT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x41TTEMPT_OUTCOME_COMPLETED\x10\x01\x12\x1a\n\x16\x41TTEMPT_OUTCOME_FAILED\x10\x02\x12\x1d\n\x19\x41TTEMPT_OUTCOME_CANCELLED\x10\x03\x12\x1d\n\x19\x41TTEMPT_OUTCOME_TIMED_OUT\x10\x04\x12\x1b\n\x17\x41TTEMPT_OUTCOME_UNKNOWN\x10\x05*|\n\x0bUsageSource\x12\x1c\n\x18USAGE_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n\x15USAGE_SOURCE_PROVIDER\x10\x01\x12\x1a\n\x16USAGE_SOURCE_ESTIMATED\x10\x02\x12\x18\n\x14USAGE_SOURCE_UNKNOWN\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19podium/plan/v1/plan.proto\x12\x0epodium.plan.v1\"|\n\x04Plan\x12*\n\x05steps\x18\x01 \x03(\x0b\x32\x14.podium.plan.v1.StepR\x05steps\x12\x32\n\x06source\x18\x02 \x01(\x0e\x32\x1a.podium.plan.v1.PlanSourceR\x06source\x12\x14\n\x05round\x18\x03 \x01(\rR\x05round\"\xb3\x01\n\x04Step\x12\x1b\n\tworker_id\x18\x01 \x01(\tR\x08workerId\x12\x18\n\x07subtask\x18\x02 \x01(\tR\x07subtask\x12\x16\n\x06\x61\x63\x63\x65ss\x18\x03 \x03(\rR\x06\x61\x63\x63\x65ss\x12.\n\x13sees_previous_round\x18\x04 \x01(\x08R\x11seesPreviousRound\x12,\n\x12\x66\x61llback_worker_id\x18\x05 \x01(\tR\x10\x66\x61llbackWorkerId\"\xee\x02\n\x04\x43\x61ps\x12\x1b\n\tmax_steps\x18\x01 \x01(\rR\x08maxSteps\x12\x1b\n\tmax_calls\x18\x02 \x01(\rR\x08maxCalls\x12\x1d\n\nmax_tokens\x18\x03 \x01(\x04R\tmaxTokens\x12-\n\x13max_cost_usd_micros\x18\x04 \x01(\x04R\x10maxCostUsdMicros\x12 \n\x0chas_max_cost\x18\x05 \x01(\x08R\nhasMaxCost\x12&\n\x0fmax_duration_ms\x18\x06 \x01(\x04R\rmaxDurationMs\x12\x1d\n\nmax_rounds\x18\x07 \x01(\rR\tmaxRounds\x12\x31\n\x15max_attempts_per_step\x18\x08 \x01(\rR\x12maxAttemptsPerStep\x12\x16\n\x06quorum\x18\t \x01(\rR\x06quorum\x12*\n\x11straggler_wait_ms\x18\n \x01(\x04R\x0fstragglerWaitMs\"\xa5\x02\n\x05Usage\x12!\n\x0cinput_tokens\x18\x01 \x01(\x04R\x0binputTokens\x12#\n\routput_tokens\x18\x02 \x01(\x04R\x0coutputTokens\x12.\n\x13\x63\x61\x63hed_input_tokens\x18\x03 \x01(\x04R\x11\x63\x61\x63hedInputTokens\x12\x37\n\x18\x63\x61\x63he_write_input_tokens\x18\x04 \x01(\x04R\x15\x63\x61\x63heWriteInputTokens\x12\x36\n\x17reasoning_output_tokens\x18\x05 \x01(\x04R\x15reasoningOutputTokens\x12\x33\n\x06source\x18\x06 \x01(\x0e\x32\x1b.podium.plan.v1.UsageSourceR\x06source\"\x82\x01\n\x05Skill\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12!\n\x0c\x61\x63\x63uracy_ppm\x18\x02 \x01(\rR\x0b\x61\x63\x63uracyPpm\x12!\n\x0csample_count\x18\x03 \x01(\rR\x0bsampleCount\x12\x1f\n\x0bmeasured_on\x18\x04 \x01(\tR\nmeasuredOn\"c\n\nStepChoice\x12\x1d\n\nstep_index\x18\x01 \x01(\rR\tstepIndex\x12\x36\n\x07\x63hances\x18\x02 \x03(\x0b\x32\x1c.podium.plan.v1.WorkerChanceR\x07\x63hances\"g\n\x0cWorkerChance\x12\x1b\n\tworker_id\x18\x01 \x01(\tR\x08workerId\x12\x17\n\x07raw_ppm\x18\x02 \x01(\rR\x06rawPpm\x12!\n\x0c\x65ligible_ppm\x18\x03 \x01(\rR\x0b\x65ligiblePpm\"Y\n\x07Verdict\x12\x1b\n\tworker_id\x18\x01 \x01(\tR\x08workerId\x12\x18\n\x07\x61llowed\x18\x02 \x01(\x08R\x07\x61llowed\x12\x17\n\x07rule_id\x18\x03 \x01(\tR\x06ruleId*\x86\x02\n\nPlanSource\x12\x1b\n\x17PLAN_SOURCE_UNSPECIFIED\x10\x00\x12\x15\n\x11PLAN_SOURCE_MODEL\x10\x01\x12\x18\n\x14PLAN_SOURCE_EMBEDDED\x10\x02\x12\x16\n\x12PLAN_SOURCE_WORKER\x10\x03\x12\x15\n\x11PLAN_SOURCE_RULES\x10\x04\x12\x15\n\x11PLAN_SOURCE_NAMED\x10\x05\x12\x16\n\x12PLAN_SOURCE_STATIC\x10\x06\x12\x18\n\x14PLAN_SOURCE_FALLBACK\x10\x07\x12\x14\n\x10PLAN_SOURCE_FAST\x10\x08\x12\x1c\n\x18PLAN_SOURCE_CONTINUATION\x10\t*\xc1\x01\n\x0b\x41ttemptKind\x12\x1c\n\x18\x41TTEMPT_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x41TTEMPT_KIND_PLAN\x10\x01\x12\x15\n\x11\x41TTEMPT_KIND_STEP\x10\x02\x12\x17\n\x13\x41TTEMPT_KIND_REPAIR\x10\x03\x12\x1d\n\x19\x41TTEMPT_KIND_CONTINUATION\x10\x04\x12\x16\n\x12\x41TTEMPT_KIND_EMBED\x10\x05\x12\x16\n\x12\x41TTEMPT_KIND_PROBE\x10\x06*\x8a\x01\n\x07RunKind\x12\x18\n\x14RUN_KIND_UNSPECIFIED\x10\x00\x12\x11\n\rRUN_KIND_CHAT\x10\x01\x12\x12\n\x0eRUN_KIND_EMBED\x10\x02\x12\x16\n\x12RUN_KIND_CALIBRATE\x10\x03\x12\x12\n\x0eRUN_KIND_TRAIN\x10\x04\x12\x12\n\x0eRUN_KIND_PROBE\x10\x05*\xaa\x01\n\nRunOutcome\x12\x1b\n\x17RUN_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n\x14RUN_OUTCOME_ANSWERED\x10\x01\x12\x17\n\x13RUN_OUTCOME_REFUSED\x10\x02\x12\x16\n\x12RUN_OUTCOME_FAILED\x10\x03\x12\x19\n\x15RUN_OUTCOME_CANCELLED\x10\x04\x12\x19\n\x15RUN_OUTCOME_ABANDONED\x10\x05*\xc7\x01\n\x0e\x41ttemptOutcome\x12\x1f\n\x1b\x41TTEMPT_OUTCOME_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x41TTEMPT_OUTCOME_COMPLETED\x10\x01\x12\x1a\n\x16\x41TTEMPT_OUTCOME_FAILED\x10\x02\x12\x1d\n\x19\x41TTEMPT_OUTCOME_CANCELLED\x10\x03\x12\x1d\n\x19\x41TTEMPT_OUTCOME_TIMED_OUT\x10\x04\x12\x1b\n\x17\x41TTEMPT_OUTCOME_UNKNOWN\x10\x05*|\n\x0bUsageSource\x12\x1c\n\x18USAGE_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n\x15USAGE_SOURCE_PROVIDER\x10\x01\x12\x1a\n\x16USAGE_SOURCE_ESTIMATED\x10\x02\x12\x18\n\x14USAGE_SOURCE_UNKNOWN\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'podium.plan.v1.plan_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PLANSOURCE']._serialized_start=1381
-  _globals['_PLANSOURCE']._serialized_end=1643
-  _globals['_ATTEMPTKIND']._serialized_start=1646
-  _globals['_ATTEMPTKIND']._serialized_end=1839
-  _globals['_RUNKIND']._serialized_start=1842
-  _globals['_RUNKIND']._serialized_end=1980
-  _globals['_RUNOUTCOME']._serialized_start=1983
-  _globals['_RUNOUTCOME']._serialized_end=2153
-  _globals['_ATTEMPTOUTCOME']._serialized_start=2156
-  _globals['_ATTEMPTOUTCOME']._serialized_end=2355
-  _globals['_USAGESOURCE']._serialized_start=2357
-  _globals['_USAGESOURCE']._serialized_end=2481
+  _globals['_PLANSOURCE']._serialized_start=1449
+  _globals['_PLANSOURCE']._serialized_end=1711
+  _globals['_ATTEMPTKIND']._serialized_start=1714
+  _globals['_ATTEMPTKIND']._serialized_end=1907
+  _globals['_RUNKIND']._serialized_start=1910
+  _globals['_RUNKIND']._serialized_end=2048
+  _globals['_RUNOUTCOME']._serialized_start=2051
+  _globals['_RUNOUTCOME']._serialized_end=2221
+  _globals['_ATTEMPTOUTCOME']._serialized_start=2224
+  _globals['_ATTEMPTOUTCOME']._serialized_end=2423
+  _globals['_USAGESOURCE']._serialized_start=2425
+  _globals['_USAGESOURCE']._serialized_end=2549
   _globals['_PLAN']._serialized_start=45
   _globals['_PLAN']._serialized_end=169
   _globals['_STEP']._serialized_start=172
   _globals['_STEP']._serialized_end=351
   _globals['_CAPS']._serialized_start=354
-  _globals['_CAPS']._serialized_end=652
-  _globals['_USAGE']._serialized_start=655
-  _globals['_USAGE']._serialized_end=948
-  _globals['_SKILL']._serialized_start=951
-  _globals['_SKILL']._serialized_end=1081
-  _globals['_STEPCHOICE']._serialized_start=1083
-  _globals['_STEPCHOICE']._serialized_end=1182
-  _globals['_WORKERCHANCE']._serialized_start=1184
-  _globals['_WORKERCHANCE']._serialized_end=1287
-  _globals['_VERDICT']._serialized_start=1289
-  _globals['_VERDICT']._serialized_end=1378
+  _globals['_CAPS']._serialized_end=720
+  _globals['_USAGE']._serialized_start=723
+  _globals['_USAGE']._serialized_end=1016
+  _globals['_SKILL']._serialized_start=1019
+  _globals['_SKILL']._serialized_end=1149
+  _globals['_STEPCHOICE']._serialized_start=1151
+  _globals['_STEPCHOICE']._serialized_end=1250
+  _globals['_WORKERCHANCE']._serialized_start=1252
+  _globals['_WORKERCHANCE']._serialized_end=1355
+  _globals['_VERDICT']._serialized_start=1357
+  _globals['_VERDICT']._serialized_end=1446
 # @@protoc_insertion_point(module_scope)

@@ -128,7 +128,7 @@ class Step(_message.Message):
     def __init__(self, worker_id: _Optional[str] = ..., subtask: _Optional[str] = ..., access: _Optional[_Iterable[int]] = ..., sees_previous_round: _Optional[bool] = ..., fallback_worker_id: _Optional[str] = ...) -> None: ...
 
 class Caps(_message.Message):
-    __slots__ = ("max_steps", "max_calls", "max_tokens", "max_cost_usd_micros", "has_max_cost", "max_duration_ms", "max_rounds", "max_attempts_per_step")
+    __slots__ = ("max_steps", "max_calls", "max_tokens", "max_cost_usd_micros", "has_max_cost", "max_duration_ms", "max_rounds", "max_attempts_per_step", "quorum", "straggler_wait_ms")
     MAX_STEPS_FIELD_NUMBER: _ClassVar[int]
     MAX_CALLS_FIELD_NUMBER: _ClassVar[int]
     MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -137,6 +137,8 @@ class Caps(_message.Message):
     MAX_DURATION_MS_FIELD_NUMBER: _ClassVar[int]
     MAX_ROUNDS_FIELD_NUMBER: _ClassVar[int]
     MAX_ATTEMPTS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    QUORUM_FIELD_NUMBER: _ClassVar[int]
+    STRAGGLER_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     max_steps: int
     max_calls: int
     max_tokens: int
@@ -145,7 +147,9 @@ class Caps(_message.Message):
     max_duration_ms: int
     max_rounds: int
     max_attempts_per_step: int
-    def __init__(self, max_steps: _Optional[int] = ..., max_calls: _Optional[int] = ..., max_tokens: _Optional[int] = ..., max_cost_usd_micros: _Optional[int] = ..., has_max_cost: _Optional[bool] = ..., max_duration_ms: _Optional[int] = ..., max_rounds: _Optional[int] = ..., max_attempts_per_step: _Optional[int] = ...) -> None: ...
+    quorum: int
+    straggler_wait_ms: int
+    def __init__(self, max_steps: _Optional[int] = ..., max_calls: _Optional[int] = ..., max_tokens: _Optional[int] = ..., max_cost_usd_micros: _Optional[int] = ..., has_max_cost: _Optional[bool] = ..., max_duration_ms: _Optional[int] = ..., max_rounds: _Optional[int] = ..., max_attempts_per_step: _Optional[int] = ..., quorum: _Optional[int] = ..., straggler_wait_ms: _Optional[int] = ...) -> None: ...
 
 class Usage(_message.Message):
     __slots__ = ("input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens", "reasoning_output_tokens", "source")

@@ -1,5 +1,7 @@
 """Any plan over any workers behaving in any way: the run ends, sealed, within its caps, without surprises."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +20,11 @@ from tests.fakes.pools import pool, question, worker
 from tests.fakes.recorder import FakeRecorder
 from tests.fakes.worker import FakeWorkers, Reply
 
-IDS = ("a", "b", "c")
-POOL = pool(*(worker(name, skills={"x": 500_000}) for name in IDS))
+HEDGES = {"a": None, "b": 0.0, "c": 0.001}
+IDS = tuple(HEDGES)
+POOL = pool(
+    *(replace(worker(name, skills={"x": 500_000}), hedge_after_s=wait) for name, wait in HEDGES.items())
+)
 LIMITS = RunnerLimits(retry_base_s=0, retry_max_s=0, step_timeout_s=5)
 
 errors = st.sampled_from(list(Code)).map(lambda code: PodiumError(code, "scripted"))
@@ -39,6 +44,8 @@ caps = st.builds(
     max_cost_usd_micros=st.none() | st.integers(0, 5_000),
     max_rounds=st.integers(1, 3),
     max_attempts_per_step=st.integers(1, 3),
+    quorum=st.none() | st.integers(1, 3),
+    straggler_wait_s=st.none() | st.just(0.001),
 )
 
 

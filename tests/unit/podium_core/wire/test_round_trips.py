@@ -97,6 +97,7 @@ workers = st.builds(
     st.booleans(),
     u32,
     st.none() | st.builds(LiveEstimate, u64, u32, u32),
+    st.none() | st.integers(1, 2**32 - 1).map(lambda ms: ms / 1000),
 )
 caps = st.builds(
     Caps,
@@ -107,6 +108,8 @@ caps = st.builds(
     st.none() | st.integers(1, 10**9).map(lambda ms: ms / 1_000),
     st.integers(1, 9),
     st.integers(1, 9),
+    st.none() | st.integers(1, 9),
+    st.none() | st.integers(1, 10**9).map(lambda ms: ms / 1_000),
 )
 
 
@@ -257,6 +260,8 @@ def test_a_cap_of_zero_cannot_become_no_cap() -> None:
         Caps(max_duration_s=0.0),
         Caps(max_rounds=0),
         Caps(max_attempts_per_step=0),
+        Caps(quorum=0),
+        Caps(straggler_wait_s=0.0),
     ):
         with pytest.raises(PodiumError, match="must be"):
             caps_to_proto(limits)
