@@ -70,10 +70,7 @@ def build_edge(
     )
     stored = StoredResponses(backing.conversations, clock, settings.response_ttl_s)
     background = Background(
-        stored,
-        backing.stops,
-        keep_alive_s=settings.keep_alive_s,
-        write_stall_s=settings.write_stall_s,
+        stored, backing.stops, keep_alive_s=settings.keep_alive_s, write_stall_s=settings.write_stall_s
     )
     handler = RunHandler(
         intake=intake,
