@@ -40,7 +40,7 @@ PARTIAL = tuple(event(chunk({"content": text})) for text in ("one ", "two ", "th
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def shared(tls_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     home = tmp_path_factory.mktemp("probe")
-    tracers = TracerProvider()
+    tracers = TracerProvider(shutdown_on_exit=False)
     tracers.add_span_processor(SimpleSpanProcessor(SPANS))
     with OtlpReceiver() as collector:
         async with running_stack(
