@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
 
 from podium_router.breaker import BreakerLimits
 from tests.fakes.leaves import leaves_in, seals_in
+from tests.fakes.otlp_receiver import OtlpReceiver
 from tests.fakes.planner import plan_of
 from tests.fakes.stack import Stack, asked, running_stack
 from tests.fakes.upstream import SeenRequest, answer, refusal
@@ -83,24 +85,51 @@ async def test_429_then_500s_ends_at_the_recorded_fallback(tls_dir: Path, tmp_pa
         assert len(step["attempts"]) == 3
 
 
-async def test_caps_hold_over_retries_and_leave_nothing_reserved(tls_dir: Path, tmp_path: Path) -> None:
+async def test_caps_hold_over_retries_for_two_tenants_at_once(tls_dir: Path, tmp_path: Path) -> None:
     async with three(tls_dir, tmp_path) as stack:
         stack.conductor.plan = JOIN
         stack.upstream.default = refusal(500)
-        status, body = await stack.ask(model="podium", podium={"max_calls": 4})
-        assert status >= 400
-        assert body["error"]["code"]
-        assert len(stack.upstream.requests) <= 4
+        body = asked(model="podium", podium={"max_calls": 4})
+
+        async def ask(key: str) -> tuple[int, str]:
+            headers = {"Authorization": f"Bearer {stack.audit.tokens[key]}"}
+            async with stack.session.post("/v1/chat/completions", json=body, headers=headers) as response:
+                return response.status, (await response.json())["error"]["code"]
+
+        told = await asyncio.gather(ask("key1"), ask("key3"))
+        assert all(status >= 400 and code for status, code in told)
+        begun = [leaf["run_id"] for leaf in leaves_in(tmp_path, "attempt_begun")]
+        assert sorted(begun.count(run_id) for run_id in set(begun)) == [4, 4]
+        assert len(stack.upstream.requests) == 8
+        for seal in await seals_in(tmp_path, 2):
+            assert (seal["outcome"], seal["unknown_attempts"]) == ("failed", []), "nothing stays reserved"
+
+
+async def test_asking_for_more_than_the_limits_is_refused_before_anything_is_sent(
+    tls_dir: Path, tmp_path: Path
+) -> None:
+    async with three(tls_dir, tmp_path) as stack:
         status, body = await stack.ask(model="podium", podium={"rounds": 99})
         assert (status, body["error"]["param"]) == (400, "podium.rounds")
-        stack.upstream.requests.clear()
-        status, body = await stack.ask(model="podium", podium={"max_usd": "0.000001"})
-        assert (status, len(stack.upstream.requests)) == (403, 0)
-        seals = await seals_in(tmp_path, 1)
-        assert {(seal["outcome"], len(seal["unknown_attempts"])) for seal in seals} <= {
-            ("failed", 0),
-            ("refused", 0),
-        }
+        status, _ = await stack.ask(model="podium", podium={"max_usd": "0.000001"})
+        assert status == 403
+        assert stack.upstream.requests == []
+
+
+async def test_a_trace_of_a_caller_that_is_not_trusted_is_not_continued(
+    tls_dir: Path, tmp_path: Path
+) -> None:
+    tracer = TracerProvider(shutdown_on_exit=False).get_tracer("router")
+    with OtlpReceiver() as collector:
+        async with running_stack(
+            tls_dir, tmp_path, router={"tracer": tracer}, otlp_endpoint=collector.endpoint
+        ) as stack:
+            headers = {"traceparent": f"00-{'4b' * 16}-{'f0' * 8}-01"}
+            async with stack.session.post("/v1/chat/completions", json=asked(), headers=headers) as response:
+                assert response.status == 200
+            (seen,) = stack.upstream.requests
+            assert "4b" * 16 not in seen.headers["traceparent"]
+            assert seen.headers["traceparent"].startswith("00-")
 
 
 @pytest.mark.parametrize("how", ["hangs", "is dead"])
