@@ -88,6 +88,14 @@ class Message:
         return sum(url[:5].lower() != "data:" for url in urls)
 
     @property
+    def size_chars(self) -> int:
+        """How long its texts, images and sounds are together."""
+        payloads = [(part.get("image_url"), "url") for part in self._parts("image_url")]
+        payloads += [(part.get("input_audio"), "data") for part in self._parts("input_audio")]
+        values = [payload.get(name) for payload, name in payloads if isinstance(payload, dict)]
+        return len(self.text) + sum(len(value) for value in values if isinstance(value, str))
+
+    @property
     def audio_count(self) -> int:
         """How many audio parts the message carries."""
         return len(self._parts("input_audio"))
@@ -107,6 +115,11 @@ class Question:
     def __post_init__(self) -> None:
         if not self.messages:
             raise ValueError("a question needs at least one message")
+
+    @property
+    def size_chars(self) -> int:
+        """How long all messages are together."""
+        return sum(message.size_chars for message in self.messages)
 
     @property
     def history(self) -> tuple[Message, ...]:

@@ -128,6 +128,12 @@ class StepPrompt:
     pieces: tuple[PromptPiece, ...] = ()
     turns: tuple[Message, ...] = ()
 
+    @property
+    def size_chars(self) -> int:
+        """How long it is at most, images and sounds included."""
+        pieces = sum(len(piece.text) for piece in self.pieces)
+        return pieces + sum(m.size_chars for m in (*self.history, self.question, *self.turns))
+
 
 @dataclass(frozen=True, slots=True)
 class StepCall:

@@ -18,6 +18,7 @@ from podium_core.wire.run import RUN_KIND, RUN_OUTCOME, caps_to_proto, verdicts_
 from podium_gateway.adapters.contents import ContentShelf, HeldContents
 from podium_gateway.adapters.inside import public_error
 from podium_gateway.adapters.leases import Leases
+from podium_gateway.side_thread import aside
 
 T = TypeVar("T")
 
@@ -59,7 +60,7 @@ class AuditRecorder(RecorderPort):
 
         Raises PodiumError: AUDIT_UNAVAILABLE when audit did not commit in time.
         """
-        held = HeldContents.of(opened.question)
+        held = await aside(opened.question.size_chars, HeldContents.of, opened.question)
         is_refused = bool(opened.refusal_reason)
         is_inline = is_refused or sum(len(data) for _, data in held.parts) <= _MAX_INLINE_BYTES
         request = self._open_request(opened, held if is_inline else None)

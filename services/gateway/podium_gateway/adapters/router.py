@@ -22,6 +22,7 @@ from podium_core.wire.run import ATTEMPT_KIND
 from podium_core.wire.usage import usage_from_proto
 from podium_gateway.adapters.contents import ContentShelf, json_bytes, render
 from podium_gateway.adapters.inside import Inside
+from podium_gateway.side_thread import aside
 
 
 class RouterWorkers(WorkerPort):
@@ -54,7 +55,8 @@ class RouterWorkers(WorkerPort):
         self, call: StepCall, metadata: tuple[tuple[str, str], ...]
     ) -> AsyncGenerator[WorkerEvent, None]:
         await self._connected(call.timeout_s)
-        rpc = self._stub.Complete(self._request(call), timeout=call.timeout_s, metadata=metadata)
+        request = await aside(call.prompt.size_chars, self._request, call)
+        rpc = self._stub.Complete(request, timeout=call.timeout_s, metadata=metadata)
         try:
             with Inside("router"):
                 async for message in rpc:

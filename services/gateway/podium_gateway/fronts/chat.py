@@ -19,6 +19,7 @@ from podium_gateway.codecs.openai_answer import (
 )
 from podium_gateway.codecs.openai_chat import decode_chat_request
 from podium_gateway.errors import error_body
+from podium_gateway.side_thread import aside
 
 
 class ChatFront:
@@ -27,7 +28,7 @@ class ChatFront:
     async def decode(self, body: bytes, principal: Principal) -> Asked:
         """Return what the client asks for; raise PodiumError naming the field to blame."""
         del principal
-        request = decode_chat_request(body)
+        request = await aside(len(body), decode_chat_request, body)
         return Asked(request, ChatRendering(request.wishes.events, request.parameters.include_usage))
 
 

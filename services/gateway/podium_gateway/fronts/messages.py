@@ -1,6 +1,5 @@
 """`POST /v1/messages`, as Anthropic's clients speak it, and its count of tokens."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from podium_gateway.codecs.anthropic_answer import (
 from podium_gateway.codecs.anthropic_request import decode_count_request, decode_messages_request
 from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.errors import anthropic_error_body
+from podium_gateway.side_thread import aside
 
 _BYTES_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_600
@@ -32,7 +32,7 @@ class MessagesFront:
     async def decode(self, body: bytes, principal: Principal) -> Asked:
         """Return what the client asks for; raise PodiumError naming the field to blame."""
         del principal
-        decoded = decode_messages_request(body)
+        decoded = await aside(len(body), decode_messages_request, body)
         return Asked(decoded.request, MessagesRendering(decoded.shows_thinking))
 
 
@@ -105,7 +105,7 @@ async def counted_tokens(body: bytes) -> str:
 
     An estimate at four bytes a token: which worker reads it, and so which tokenizer counts, is not known yet.
     """
-    question, tools = await asyncio.to_thread(decode_count_request, body)
+    question, tools = await aside(len(body), decode_count_request, body)
     tool_bytes = len(json_text(tools).encode(errors="replace")) if tools else 0
     images = sum(message.image_count for message in question.messages)
     text_tokens = -(-(token_bound(question) + tool_bytes) // _BYTES_PER_TOKEN)

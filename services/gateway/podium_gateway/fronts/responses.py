@@ -21,6 +21,7 @@ from podium_gateway.codecs.responses_request import (
 )
 from podium_gateway.codecs.strict_json import parse_object
 from podium_gateway.errors import INTERNAL_MESSAGE
+from podium_gateway.side_thread import aside
 from podium_gateway.stored import StoredResponse, StoredResponses
 
 _log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ class ResponsesFront:
 
     async def decode(self, body: bytes, principal: Principal) -> Asked:
         """Return what the client asks for; raise PodiumError naming the field to blame."""
-        fields = parse_object(body)
+        fields = await aside(len(body), parse_object, body)
         decoded = decode_responses_request(fields, await self._earlier(fields, principal))
         rendering = ResponsesRendering(decoded)
 
