@@ -21,6 +21,11 @@ TENANTS_EXAMPLE = """\
 tenants:
   - id: research                     # letters, digits, dots, dashes, underscores
     budget_usd_per_month: "25.00"    # optional; a UTC calendar month, reserved before each call
+    warn_at_percent: [80]            # of the budget: one record per share and month, and in every answer
+    limits:                          # optional; of all its keys together, over every gateway
+      requests_per_minute: 600       # in any 60 seconds
+      tokens_per_minute: 400000      # everything billed: all steps, planning and retries
+      concurrent_runs: 20
     workers:                         # optional; by default every worker of the pool
       only: [my-model, demo-text]    # leave out to allow all
       except: []
@@ -36,6 +41,8 @@ tenants:
         sha256: 0000000000000000000000000000000000000000000000000000000000000000
         roles: [client, auditor]     # client: ask, read own runs; auditor: read every run of the tenant
         expires: 2027-01-01          # optional; the first day on which it no longer works, UTC
+        limits:                      # optional; of this key, within those of the tenant
+          requests_per_minute: 60
 """
 
 POOL_EXAMPLE = """\

@@ -4,11 +4,19 @@ import pytest
 from google.protobuf.descriptor import ServiceDescriptor
 
 import podium_audit.conversation_servicer
+import podium_audit.limit_servicer
 import podium_audit.servicer
 import podium_audit.stop_servicer
+import podium_audit.usage_servicer
 import podium_conductor.servicer
 import podium_router.servicer
-from podium.audit.v1 import audit_service_pb2, conversation_service_pb2, stop_service_pb2
+from podium.audit.v1 import (
+    audit_service_pb2,
+    conversation_service_pb2,
+    limit_service_pb2,
+    stop_service_pb2,
+    usage_service_pb2,
+)
 from podium.conductor.v1 import conductor_service_pb2
 from podium.router.v1 import router_service_pb2
 from podium_core.runtime.identity import SERVICES
@@ -40,6 +48,16 @@ CALLERS = {
             "ClearStop": {"cli"},
             "ListStops": {"cli", "gateway"},
         },
+    ),
+    "podium.audit.v1.LimitService": (
+        podium_audit.limit_servicer.PERMISSIONS,
+        limit_service_pb2.DESCRIPTOR.services_by_name["LimitService"],
+        {"LeaseSlices": {"gateway"}},
+    ),
+    "podium.audit.v1.UsageService": (
+        podium_audit.usage_servicer.PERMISSIONS,
+        usage_service_pb2.DESCRIPTOR.services_by_name["UsageService"],
+        {"ReadUsage": {"gateway"}},
     ),
     "podium.conductor.v1.ConductorService": (
         podium_conductor.servicer.PERMISSIONS,

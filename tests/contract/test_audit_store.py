@@ -19,6 +19,7 @@ from podium_audit.ports import (
     StopRow,
     StoreError,
     TileRow,
+    UseRow,
 )
 from podium_audit.stores.run_keys import SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore
@@ -91,6 +92,26 @@ def test_a_batch_can_be_read_back_whole(store: LogStore) -> None:
     assert store.leaf_counts() == {"acme": 2}
     assert store.settled() == {("acme", "2026-11"): 70}
     assert (store.last_key_no(), store.next_run_no()) == (2, 2)
+
+
+def test_uses_are_added_up_by_key_day_worker_and_model(store: LogStore) -> None:
+    def use(day: str, principal: str = "key1", worker: str = "w1", **sums: int) -> UseRow:
+        return UseRow("acme", day, principal, worker, "m", **sums)
+
+    store.commit(Batch(uses=[use("2026-11-02", attempts=1, input_tokens=5), use("2026-11-01", requests=1)]))
+    store.commit(Batch(uses=[use("2026-11-02", attempts=2, cost_usd_micros=7), use("2026-11-02", "key2")]))
+    store.commit(Batch(uses=[use("2026-11-02", unknown_attempts=1), use("2026-11-02", unknown_attempts=-1)]))
+    summed = use("2026-11-02", attempts=3, input_tokens=5, cost_usd_micros=7)
+    assert store.uses("acme", "key1", "2026-11-01", "2026-11-02", limit=9) == [
+        use("2026-11-01", requests=1),
+        summed,
+    ]
+    assert store.uses("acme", None, "2026-11-02", "2026-11-30", limit=9) == [
+        summed,
+        use("2026-11-02", "key2"),
+    ]
+    assert store.uses("acme", None, "2026-11-01", "2026-11-30", limit=1) == [use("2026-11-01", requests=1)]
+    assert store.uses("other", None, "2026-11-01", "2026-11-30", limit=9) == []
 
 
 def test_later_batches_replace_counts_sums_and_unfinished_tiles(store: LogStore) -> None:
@@ -300,16 +321,21 @@ def test_a_stop_stands_until_it_is_cleared(store: LogStore) -> None:
     assert store.stops() == [StopRow("acme", "", 9)]
 
 
-def test_a_log_of_the_version_before_stops_is_taken_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "missing"), [(1, ("stops", "uses")), (2, ("uses",))])
+def test_a_log_of_an_older_version_is_taken_over(
+    tmp_path: Path, version: int, missing: tuple[str, ...]
+) -> None:
     older = SqliteStore(tmp_path / "log.db", busy_s=0.1)
     older.open()
     older.commit(one_run())
     older.close()
     with connect(tmp_path / "log.db") as database:
-        database.execute("DROP TABLE stops")
-        database.execute("PRAGMA user_version = 1")
+        for table in missing:
+            database.execute(f"DROP TABLE {table}")
+        database.execute(f"PRAGMA user_version = {version}")
     newer = SqliteStore(tmp_path / "log.db", busy_s=0.1)
     newer.open()
     assert newer.stops() == []
+    assert newer.uses("acme", None, "2026-01-01", "2026-12-31", limit=1) == []
     assert newer.run("run_1") is not None
     newer.close()

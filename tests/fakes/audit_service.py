@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,6 @@ class RunningAudit:
     stubs: dict[str, Any]
     tokens: dict[str, str]
     session: aiohttp.ClientSession
-    requests: int = field(default=0)
 
     async def call(self, service: str, method: str, request: Any) -> Any:
         """Call a method as `service`; raise PodiumError."""

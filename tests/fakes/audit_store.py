@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from podium_audit.ports import (
+    USE_KEY_FIELDS,
     Batch,
     CheckpointRow,
     EventRow,
@@ -14,6 +15,7 @@ from podium_audit.ports import (
     SealRow,
     StopRow,
     StoreError,
+    UseRow,
 )
 
 
@@ -31,6 +33,7 @@ class FakeLogStore:
     counts: dict[str, int] = field(default_factory=dict)
     money: dict[tuple[str, str], int] = field(default_factory=dict)
     stop_rows: dict[tuple[str, str], StopRow] = field(default_factory=dict)
+    uses_: dict[tuple[str, ...], UseRow] = field(default_factory=dict)
     failures: int = 0
     commits: int = 0
 
@@ -57,6 +60,10 @@ class FakeLogStore:
         self.counts.update(batch.leaf_counts)
         self.money.update(((tenant, month), amount) for tenant, month, amount in batch.settled)
         self.stop_rows.update(((row.tenant_id, row.worker_id), row) for row in batch.stops)
+        for row in batch.uses:
+            place = tuple(str(part) for part in row[:USE_KEY_FIELDS])
+            before = self.uses_.get(place)
+            self.uses_[place] = row if before is None else _added(before, row)
         if batch.checkpoint is not None:
             self.checkpoints.append(batch.checkpoint)
 
@@ -113,6 +120,19 @@ class FakeLogStore:
         """Return sealed content."""
         return self.contents.get(content_no)
 
+    def uses(
+        self, tenant_id: str, principal_id: str | None, first_day: str, last_day: str, *, limit: int
+    ) -> list[UseRow]:
+        """Return sums by day."""
+        rows = [row for _, row in sorted(self.uses_.items())]
+        return [
+            row
+            for row in rows
+            if row.tenant_id == tenant_id
+            and principal_id in (None, row.principal_id)
+            and first_day <= row.day <= last_day
+        ][:limit]
+
     def events(self, event_ids: Sequence[str]) -> dict[str, EventRow]:
         """Return known events."""
         return {event_id: self.events_[event_id] for event_id in event_ids if event_id in self.events_}
@@ -151,6 +171,11 @@ class FakeLogStore:
             for row in self.runs.values()
             if row.tenant_id == tenant_id and principal_id in (None, row.principal_id)
         ]
+
+
+def _added(row: UseRow, more: UseRow) -> UseRow:
+    names = UseRow._fields[USE_KEY_FIELDS:]
+    return row._replace(**{name: getattr(row, name) + getattr(more, name) for name in names})
 
 
 @dataclass(slots=True)

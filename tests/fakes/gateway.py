@@ -1,39 +1,43 @@
 """A gateway's HTTP edge on loopback, over whatever ports a test gives it."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aiohttp import web
 
+from podium_audit.slices import Slices
 from podium_core.config.tenants import AUDITOR, CLIENT, Key, Tenant, Tenants, new_key
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import RandomIds
+from podium_core.domain.limits import Limits
 from podium_core.domain.pool import Pool
 from podium_core.orchestration.ports import PlannerPort, RecorderPort, WorkerPort
 from podium_core.runtime.telemetry import Telemetry, configure_telemetry
 from podium_gateway.assembly import Backing, build_edge
 from podium_gateway.http import Edge, build_app, serve
-from podium_gateway.ports import Readiness
+from podium_gateway.ports import Readiness, TenantMoney, UsageRow
 from podium_gateway.settings import GatewaySettings
 from tests.fakes.conversations import FakeConversations
+from tests.fakes.limits import FakeLimits, slices_of
 from tests.fakes.planner import FakePlanner
 from tests.fakes.pools import pool, worker
 from tests.fakes.recorder import FakeRecorder
 from tests.fakes.worker import FakeWorkers
 
+NO_LIMITS = Limits()
 TOKEN, _DIGEST = new_key("key-1")
 AUDITOR_TOKEN, _AUDITOR_DIGEST = new_key("key-2")
 
 
-def tenants(tenant: Tenant | None = None) -> Tenants:
+def tenants(tenant: Tenant | None = None, key_limits: Limits = NO_LIMITS) -> Tenants:
     """Return one tenant with a client's and an auditor's key."""
     made = tenant or Tenant("acme")
     keys = (
-        Key("key-1", _DIGEST, frozenset({CLIENT})),
+        Key("key-1", _DIGEST, frozenset({CLIENT}), limits=key_limits),
         Key("key-2", _AUDITOR_DIGEST, frozenset({AUDITOR})),
     )
     return Tenants((replace(made, keys=keys),))
@@ -77,6 +81,22 @@ class FakeLeases:
 
 
 @dataclass(slots=True)
+class FakeUsage:
+    """Answers with set sums, and keeps who asked for what."""
+
+    rows: list[UsageRow] = field(default_factory=list)
+    money: TenantMoney = TenantMoney("2026-11", None, 0, 0)
+    asked: list[tuple[str, str, str, str]] = field(default_factory=list)
+
+    async def read(
+        self, tenant_id: str, principal_id: str, first_day: str, last_day: str
+    ) -> tuple[Sequence[UsageRow], TenantMoney]:
+        """Return them."""
+        self.asked.append((tenant_id, principal_id, first_day, last_day))
+        return self.rows, self.money
+
+
+@dataclass(slots=True)
 class FakeReadiness:
     """Says what it is told to."""
 
@@ -98,6 +118,8 @@ class EdgeServer:
     leases: FakeLeases
     readiness: FakeReadiness
     conversations: FakeConversations
+    limits: FakeLimits
+    usage: FakeUsage
 
     @property
     def auth(self) -> dict[str, str]:
@@ -121,12 +143,17 @@ async def running_edge(
     telemetry: Telemetry | None = None,
     gate: GateTable | None = None,
     conversations: FakeConversations | None = None,
+    key_limits: Limits = NO_LIMITS,
+    slices: Slices | None = None,
+    holder_id: str = "gateway_1",
     **settings: object,
 ) -> AsyncGenerator[EdgeServer, None]:
     """Serve an edge on a free loopback port."""
     configured = gateway_settings(**settings)
     fake_pool, leases, readiness = FakePool(workers_of or two_workers()), FakeLeases(), FakeReadiness()
-    known, kept = tenants(tenant), conversations or FakeConversations()
+    known, kept = tenants(tenant, key_limits), conversations or FakeConversations()
+    clock, usage = SystemClock(), FakeUsage()
+    limits = FakeLimits(slices or slices_of(lambda: known), clock, holder_id)
     backing = Backing(
         planner=planner or FakePlanner(),
         workers=workers or FakeWorkers(),
@@ -135,17 +162,20 @@ async def running_edge(
         leases=leases,
         conversations=kept,
         stops=kept,
+        limits=limits,
+        usage=usage,
         readiness=readiness,
         tenants=lambda: known,
         gate=lambda: gate or GateTable(),
     )
-    clock = SystemClock()
     edge = build_edge(
         backing, configured, telemetry or configure_telemetry("gateway", configured), clock, RandomIds(clock)
     )
     server, port = await serve(build_app(edge, configured.max_body_bytes), "127.0.0.1", 0)
     try:
-        yield EdgeServer(f"http://127.0.0.1:{port}", edge, server, fake_pool, leases, readiness, kept)
+        yield EdgeServer(
+            f"http://127.0.0.1:{port}", edge, server, fake_pool, leases, readiness, kept, limits, usage
+        )
     finally:
         edge.handler.runs.cancel_all()
         await edge.admission.empty(5)

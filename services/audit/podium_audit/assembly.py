@@ -13,8 +13,17 @@ import grpc
 
 from podium.audit.v1.audit_service_pb2_grpc import add_AuditServiceServicer_to_server
 from podium.audit.v1.conversation_service_pb2_grpc import add_ConversationServiceServicer_to_server
+from podium.audit.v1.limit_service_pb2_grpc import add_LimitServiceServicer_to_server
 from podium.audit.v1.stop_service_pb2_grpc import add_StopServiceServicer_to_server
-from podium_audit import conversation_servicer, keys, servicer, stop_servicer
+from podium.audit.v1.usage_service_pb2_grpc import add_UsageServiceServicer_to_server
+from podium_audit import (
+    conversation_servicer,
+    keys,
+    limit_servicer,
+    servicer,
+    stop_servicer,
+    usage_servicer,
+)
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.conversation_servicer import ConversationServicer
 from podium_audit.conversations import Conversations
@@ -22,18 +31,21 @@ from podium_audit.group_commit import GroupCommit
 from podium_audit.head_guard import HeadGuard
 from podium_audit.http import AuditHttp
 from podium_audit.leases import Leases
+from podium_audit.limit_servicer import LimitServicer
 from podium_audit.log import Log
 from podium_audit.ports import StoreError
 from podium_audit.readers import Readers, View
 from podium_audit.sealing import Reaper, Sealer
 from podium_audit.servicer import AuditServicer
 from podium_audit.settings import AuditSettings
+from podium_audit.slices import Slices
 from podium_audit.stop_servicer import StopServicer
 from podium_audit.stores.conversations import SqliteConversations
 from podium_audit.stores.run_keys import SqliteKeyReader, SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
 from podium_audit.telemetry import CommitMetrics, RecordSpans
+from podium_audit.usage_servicer import UsageServicer
 from podium_core.config.tenants import Tenants, load_tenants
 from podium_core.config.watched import Watched
 from podium_core.domain.clock import Clock, SystemClock
@@ -49,6 +61,8 @@ PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
     **servicer.PERMISSIONS,
     **conversation_servicer.PERMISSIONS,
     **stop_servicer.PERMISSIONS,
+    **limit_servicer.PERMISSIONS,
+    **usage_servicer.PERMISSIONS,
 }
 """Who may call what, over every service of this server."""
 
@@ -61,6 +75,8 @@ class Audit:
     servicer: AuditServicer
     conversation_servicer: ConversationServicer
     stop_servicer: StopServicer
+    limit_servicer: LimitServicer
+    usage_servicer: UsageServicer
     http: AuditHttp
     reaper: Reaper
     guard: HeadGuard
@@ -77,6 +93,8 @@ class Audit:
         add_AuditServiceServicer_to_server(self.servicer, server)
         add_ConversationServiceServicer_to_server(self.conversation_servicer, server)
         add_StopServiceServicer_to_server(self.stop_servicer, server)
+        add_LimitServiceServicer_to_server(self.limit_servicer, server)
+        add_UsageServiceServicer_to_server(self.usage_servicer, server)
 
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         """Return what must run beside the servers."""
@@ -132,6 +150,8 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         audit_servicer,
         ConversationServicer(conversations, commit, ids, max_item_bytes=settings.max_item_bytes),
         StopServicer(commit, lambda: log.stops),
+        LimitServicer(_slices(tenants, settings), clock),
+        UsageServicer(readers, log, lambda: tenants.current),
         http,
         reaper,
         guard,
@@ -206,6 +226,13 @@ def _files(settings: AuditSettings) -> Files:
         CheckpointSigner(settings.origin, keys.FileSigner(keys_dir / keys.SIGNING_KEY_FILE)),
         wrapper,
         data_dir,
+    )
+
+
+def _slices(tenants: Watched[Tenants], settings: AuditSettings) -> Slices:
+    return Slices(
+        lambda name: tenants.current.limits_of(name.tenant_id, name.key_id).of(name.kind),
+        valid_ns=settings.limit_slice_ns,
     )
 
 

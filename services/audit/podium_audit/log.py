@@ -84,6 +84,13 @@ class Log:
             return Figures()
         return Figures(state.committed_size, len(state.open_runs), state.book.reserved_usd_micros)
 
+    def money(self, tenant_id: str, month: str) -> tuple[int, int]:
+        """Return the tenant's settled and reserved USD micros of a month. Any thread may ask."""
+        state = self._state
+        if state is None:
+            return 0, 0
+        return state.book.settled(tenant_id, month), state.book.reserved(tenant_id, month)
+
     @property
     def newest_note(self) -> str:
         """The newest committed checkpoint; empty when there is none. Any thread may ask."""

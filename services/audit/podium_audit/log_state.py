@@ -26,6 +26,7 @@ from podium_audit.ports import (
 )
 from podium_audit.run_state import PARTS_PER_LEAF, RunState
 from podium_audit.tiles import load_tail
+from podium_audit.uses import UseBook
 from podium_core.domain.record import canonical
 
 _SEALED_KEPT = 64
@@ -52,6 +53,7 @@ class LogState:
         self.stops = stops.standing(store.stops())
         self.next_run_no = store.next_run_no()
         self._batch = Batch()
+        self._uses = UseBook()
         self._events: dict[str, EventRow] = {}
         self._looked_up: dict[str, EventRow | None] = {}
         self._new_run_ids: set[str] = set()
@@ -140,6 +142,7 @@ class LogState:
         note = self._signer.sign(self._tail.size, self._tail.root)
         batch.tiles = self._tail.changed_tiles()
         batch.leaf_counts, batch.settled = self.book.take_changes()
+        batch.uses = self._uses.take_changes()
         batch.checkpoint = CheckpointRow(self._tail.size, note)
         self._store.commit(batch)
         self._parts.committed()
@@ -184,6 +187,7 @@ class LogState:
         was_stopped = run.is_stopped
         for movement in run.evolve(index, record):
             self.book.move(run.row.tenant_id, movement)
+            self._uses.add(run.row.tenant_id, run.row.principal_id, movement.use)
         self.has_new_stops = self.has_new_stops or run.is_stopped != was_stopped
         if record["type"] == "sealed":
             facts = record["facts"]

@@ -65,6 +65,30 @@ class StopRow(NamedTuple):
     since_us: int
 
 
+class UseRow(NamedTuple):
+    """What is added to the sums of one key's day. Without a worker: requests, by the model asked for."""
+
+    tenant_id: str
+    day: str
+    principal_id: str
+    worker_id: str
+    model: str
+    requests: int = 0
+    attempts: int = 0
+    estimated_attempts: int = 0
+    unknown_attempts: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_write_input_tokens: int = 0
+    reasoning_output_tokens: int = 0
+    cost_usd_micros: int = 0
+
+
+USE_KEY_FIELDS = 5
+"""How many fields of a `UseRow` name the sums; the rest is added."""
+
+
 class TileRow(NamedTuple):
     """Up to 256 neighbouring node hashes of tree level 8 * `level`, starting at node 256 * `tile_index`.
 
@@ -98,6 +122,8 @@ class Batch:
     settled: list[tuple[str, str, int]] = field(default_factory=list)
     """(tenant_id, month as YYYY-MM in UTC, settled USD micros)."""
     stops: list[StopRow] = field(default_factory=list)
+    uses: list[UseRow] = field(default_factory=list)
+    """Unlike the sums above these are added to what is stored."""
     checkpoint: CheckpointRow | None = None
 
 
@@ -140,6 +166,12 @@ class LogReader(Protocol):
 
     def content(self, content_no: int) -> bytes | None:
         """Return sealed content."""
+        ...
+
+    def uses(
+        self, tenant_id: str, principal_id: str | None, first_day: str, last_day: str, *, limit: int
+    ) -> list[UseRow]:
+        """Return the sums of a tenant's days, oldest first; only one principal's when given."""
         ...
 
 

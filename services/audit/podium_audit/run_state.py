@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from podium_audit.ports import RunRow
 from podium_core.domain.run import AttemptKind, RunOutcome
+from podium_core.domain.usage import Usage, UsageSource
 
 PARTS_PER_LEAF = 256
 STEP_KINDS = frozenset({AttemptKind.STEP, AttemptKind.REPAIR, AttemptKind.CONTINUATION})
@@ -19,14 +20,30 @@ STOP_NOTE = "stop"
 """The kind of the note that stops a run."""
 
 _US_PER_DAY = 86_400_000_000
+_MONTH_CHARS = 7
+_NO_USAGE = Usage()
+
+
+class Use(NamedTuple):
+    """What one record adds to the sums of a day. Without a worker it is a request, by the model asked for."""
+
+    day: str
+    worker_id: str
+    model: str
+    requests: int = 0
+    attempts: int = 0
+    unknown_attempts: int = 0
+    usage: Usage = Usage()
+    cost_usd_micros: int = 0
 
 
 class Movement(NamedTuple):
-    """Money that one record moves, in USD micros of one month's budget."""
+    """What one record moves: USD micros of one month's budget, and what was used."""
 
     month: str
     reserved: int
     settled: int
+    use: Use
 
 
 class StoredPart(NamedTuple):
@@ -53,10 +70,20 @@ class Attempt:
     kind: str
     round: int
     step_index: int
-    month: str
+    day: str
     max_cost_usd_micros: int
     worker_id: str
+    model: str
     is_unknown: bool = False
+
+    @property
+    def month(self) -> str:
+        """The month whose budget it counts against, YYYY-MM in UTC."""
+        return self.day[:_MONTH_CHARS]
+
+    def use(self, *, attempts: int = 0, unknown: int = 0, usage: Usage = _NO_USAGE, cost: int) -> Use:
+        """Return what it adds to the sums of the day on which it began."""
+        return Use(self.day, self.worker_id, self.model, 0, attempts, unknown, usage, cost)
 
 
 @dataclass(slots=True)
@@ -93,48 +120,60 @@ class RunState:
             )
         match record["type"]:
             case "opened":
-                self._open(facts)
+                return [self._open(facts, day_of(record["time_us"]))]
             case "plan":
                 self.plans.append(_step_rules(facts["steps"]))
             case "note":
                 self.is_stopped = self.is_stopped or facts["kind"] == STOP_NOTE
             case "attempt_begun":
-                return [self._begin(facts, month_of(record["time_us"]))]
+                return [self._begin(facts, day_of(record["time_us"]))]
             case "attempt_ended":
-                return [self._end(attempt_id, facts["cost_usd_micros"])]
+                return [self._end(attempt_id, facts["cost_usd_micros"], usage_of(facts))]
             case "attempt_late":
-                return [self._end_late(self.attempts[attempt_id], facts["cost_usd_micros"])]
+                return [self._end_late(self.attempts[attempt_id], facts)]
             case "sealed":
                 return self._seal(facts)
         return []
 
-    def _open(self, facts: dict[str, Any]) -> None:
+    def _open(self, facts: dict[str, Any], day: str) -> Movement:
         self.kind = facts["kind"]
         self.caps = facts["caps"]
         for verdict in facts["verdicts"]:
             worker_id = verdict["worker_id"]
             self.allowed[worker_id] = verdict["allowed"] and self.allowed.get(worker_id, True)
+        return Movement(day[:_MONTH_CHARS], 0, 0, Use(day, "", facts["requested_model"], requests=1))
 
-    def _begin(self, facts: dict[str, Any], month: str) -> Movement:
+    def _begin(self, facts: dict[str, Any], day: str) -> Movement:
         attempt_id, cost = facts["attempt_id"], facts["max_cost_usd_micros"]
-        attempt = Attempt(facts["kind"], facts["round"], facts["step_index"], month, cost, facts["worker_id"])
+        attempt = Attempt(
+            facts["kind"],
+            facts["round"],
+            facts["step_index"],
+            day,
+            cost,
+            facts["worker_id"],
+            facts["provider_model"],
+        )
         self.attempts[attempt_id] = self.open_attempts[attempt_id] = attempt
         if attempt.kind in STEP_KINDS:
             self.step_attempts.setdefault((attempt.round, attempt.step_index), []).append(attempt_id)
         self.reserved_usd_micros += cost
-        return Movement(month, cost, 0)
+        return Movement(attempt.month, cost, 0, attempt.use(cost=0))
 
-    def _end(self, attempt_id: str, cost: int) -> Movement:
+    def _end(self, attempt_id: str, cost: int, usage: Usage | None) -> Movement:
         attempt = self.open_attempts.pop(attempt_id)
         self.reserved_usd_micros -= attempt.max_cost_usd_micros
         self.settled_usd_micros += cost
-        return Movement(attempt.month, -attempt.max_cost_usd_micros, cost)
+        unknown = usage is None
+        use = attempt.use(attempts=1, unknown=unknown, usage=usage or _NO_USAGE, cost=cost)
+        return Movement(attempt.month, -attempt.max_cost_usd_micros, cost, use)
 
-    def _end_late(self, attempt: Attempt, cost: int) -> Movement:
+    def _end_late(self, attempt: Attempt, facts: dict[str, Any]) -> Movement:
         attempt.is_unknown = False
-        difference = cost - attempt.max_cost_usd_micros
+        difference = facts["cost_usd_micros"] - attempt.max_cost_usd_micros
         self.settled_usd_micros += difference
-        return Movement(attempt.month, 0, difference)
+        use = attempt.use(unknown=-1, usage=usage_of(facts), cost=difference)
+        return Movement(attempt.month, 0, difference, use)
 
     def _seal(self, facts: dict[str, Any]) -> list[Movement]:
         self.outcome = RunOutcome(facts["outcome"])
@@ -143,7 +182,7 @@ class RunState:
         for attempt_id in facts["unknown_attempts"]:
             attempt = self.attempts[attempt_id]
             attempt.is_unknown = True
-            movements.append(self._end(attempt_id, attempt.max_cost_usd_micros))
+            movements.append(self._end(attempt_id, attempt.max_cost_usd_micros, None))
         return movements
 
 
@@ -158,11 +197,22 @@ def _step_rules(steps: Iterable[dict[str, Any]]) -> tuple[StepRule, ...]:
     )
 
 
+def usage_of(facts: dict[str, Any]) -> Usage:
+    """Return the token counts that a record of an attempt's end holds."""
+    counts = facts["usage"]
+    return Usage(**{**counts, "source": UsageSource(counts["source"])})
+
+
+def day_of(time_us: int) -> str:
+    """Return the UTC day, YYYY-MM-DD, of a time in microseconds since the epoch."""
+    return _day_text(time_us // _US_PER_DAY)
+
+
 def month_of(time_us: int) -> str:
     """Return the UTC calendar month, YYYY-MM, of a time in microseconds since the epoch."""
-    return _month_of_day(time_us // _US_PER_DAY)
+    return day_of(time_us)[:_MONTH_CHARS]
 
 
 @lru_cache(maxsize=8)
-def _month_of_day(day: int) -> str:
-    return datetime.fromtimestamp(day * _US_PER_DAY // 1_000_000, UTC).strftime("%Y-%m")
+def _day_text(day: int) -> str:
+    return datetime.fromtimestamp(day * _US_PER_DAY // 1_000_000, UTC).strftime("%Y-%m-%d")

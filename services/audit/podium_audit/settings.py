@@ -12,6 +12,7 @@ Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 ByteCount = Annotated[int, Field(ge=1_024, le=60 * 1024 * 1024)]
 _MS_PER_S = 1_000
+_NS_PER_S = 1_000_000_000
 
 
 def _check_origin(value: str) -> str:
@@ -54,6 +55,9 @@ class AuditSettings(ServiceSettings):
     """Longest lease a run can ask for."""
     reap_interval_s: Seconds = 1.0
     """How often lapsed runs are looked for."""
+    limit_slice_s: Annotated[float, Field(ge=0.5, le=60)] = 5.0
+    """How long a gateway may use a slice of a limit. So long a limit's rest may lie with a gateway that does
+    not need it, and so long the runs of a gateway that is gone keep their places."""
     max_content_bytes: ByteCount = 32 * 1024 * 1024
     """Largest content part."""
     max_buffered_bytes: Annotated[int, Field(ge=1_024, le=4 * 1024**3)] = 128 * 1024 * 1024
@@ -81,6 +85,11 @@ class AuditSettings(ServiceSettings):
     def lease_max_ms(self) -> int:
         """The longest lease in milliseconds."""
         return round(self.lease_max_s * _MS_PER_S)
+
+    @property
+    def limit_slice_ns(self) -> int:
+        """How long a slice lasts in nanoseconds."""
+        return round(self.limit_slice_s * _NS_PER_S)
 
     def check(self) -> None:
         """Read what the settings point to."""

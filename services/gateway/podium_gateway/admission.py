@@ -1,6 +1,7 @@
 """How many requests may be in the house, and whether the door is still open."""
 
 import asyncio
+from collections.abc import Callable
 
 from podium_core.domain.errors import Code, PodiumError
 
@@ -13,6 +14,11 @@ class Slot:
     def __init__(self, admission: "Admission") -> None:
         self._admission: Admission | None = admission
         self._bytes = 0
+        self._on_release: list[Callable[[], None]] = []
+
+    def also_release(self, release: Callable[[], None]) -> None:
+        """Call `release` when the place is given back."""
+        self._on_release.append(release)
 
     def hold(self, body_bytes: int) -> None:
         """Keep that many bytes from now on; raise PodiumError (RATE_LIMITED) when they do not fit."""
@@ -25,6 +31,8 @@ class Slot:
         admission, self._admission = self._admission, None
         if admission is not None:
             admission._leave(self._bytes)  # noqa: SLF001 - a slot is part of its admission
+            for release in self._on_release:
+                release()
 
 
 class Admission:

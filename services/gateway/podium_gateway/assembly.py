@@ -17,7 +17,17 @@ from podium_gateway.dry_run import DryRuns
 from podium_gateway.handler import RunHandler, StreamLimits
 from podium_gateway.http import Edge
 from podium_gateway.intake import Intake
-from podium_gateway.ports import ConversationPort, LeasePort, PoolPort, ReadinessPort, StopPort
+from podium_gateway.limiter import Limiter
+from podium_gateway.own_usage import OwnUsage
+from podium_gateway.ports import (
+    ConversationPort,
+    LeasePort,
+    LimitPort,
+    PoolPort,
+    ReadinessPort,
+    StopPort,
+    UsagePort,
+)
 from podium_gateway.responses_routes import ResponsesRoutes
 from podium_gateway.runs import Runs
 from podium_gateway.schemas.checker import SchemaChecker
@@ -37,6 +47,8 @@ class Backing:
     leases: LeasePort
     conversations: ConversationPort
     stops: StopPort
+    limits: LimitPort
+    usage: UsagePort
     readiness: ReadinessPort
     tenants: Callable[[], Tenants]
     gate: Callable[[], GateTable] = GateTable
@@ -55,6 +67,7 @@ def build_edge(
     intake = Intake(
         Authenticator(backing.tenants, clock),
         Admission(settings.max_concurrent_runs, settings.max_concurrent_bytes),
+        Limiter(backing.limits, clock, observer.limited),
         max_body_bytes=settings.max_body_bytes,
         body_timeout_s=settings.body_timeout_s,
     )
@@ -85,6 +98,7 @@ def build_edge(
     return Edge(
         handler=handler,
         responses=ResponsesRoutes(intake, stored, background),
+        own_usage=OwnUsage(backing.usage, clock),
         readiness=backing.readiness,
         telemetry=observer,
         clock=clock,

@@ -22,15 +22,20 @@ class Authenticator:
 
         Raises PodiumError: UNAUTHENTICATED without a valid key, POLICY_DENIED for a key that may not call.
         """
-        principal = self._tenants().authenticate(_token(headers), self._clock.now_ns())
-        if principal is None:
-            raise _unauthenticated("the API key is wrong, expired or revoked", "INVALID_API_KEY")
+        principal = self.anybody(headers)
         if CLIENT not in principal.roles:
             raise PodiumError(
                 Code.POLICY_DENIED,
                 f'the key {principal.key_id} lacks the role "{CLIENT}", which calls to the gateway need',
                 reason="ROLE_MISSING",
             )
+        return principal
+
+    def anybody(self, headers: Mapping[str, str]) -> Principal:
+        """Return who sends `headers`, whatever its roles; raise PodiumError (UNAUTHENTICATED) for nobody."""
+        principal = self._tenants().authenticate(_token(headers), self._clock.now_ns())
+        if principal is None:
+            raise _unauthenticated("the API key is wrong, expired or revoked", "INVALID_API_KEY")
         return principal
 
 

@@ -57,6 +57,7 @@ _ROW_OF_REASON: Mapping[str, HttpRow] = {
     # Asked twice already, and paid for twice.
     "SCHEMA_NOT_MET": HttpRow(502, "server_error"),
     "TOOL_CHOICE_NOT_MET": HttpRow(502, "server_error"),
+    "REQUEST_OVER_LIMIT": HttpRow(429, "rate_limit_error"),
 }
 
 INTERNAL_MESSAGE = "internal error of Podium; quote the run id of this response to the operator"
@@ -114,6 +115,7 @@ def error_headers(error: PodiumError) -> dict[str, str]:
     if row.is_retryable:
         if error.retry_after_s is not None:
             headers["retry-after"] = str(max(1, math.ceil(error.retry_after_s)))
+            headers["retry-after-ms"] = str(math.ceil(error.retry_after_s * 1_000))
     elif row.status >= _FIRST_RETRIED_STATUS:
         headers["x-should-retry"] = "false"
     if row.status == HTTP_TABLE[Code.UNAUTHENTICATED].status:

@@ -52,11 +52,12 @@ class RunHandler:
             pool = self.pool.current()
             contract = await contract_of(asked.request.parameters.passed, self.checker)
             run_request = self.runs.request(asked.request, principal, pool, contract)
+            claim = await self.intake.claim(request, principal, run_request, slot)
             context = self.runs.context(asked.request, run_request, pool, started_ns)
             if asked.request.wishes.dry_run:
                 podium = await self.dry_runs.plan(run_request, pool, context.view)
                 return _whole(asked.rendering.dry_run(podium, context), context)
-            run = self.runs.start(run_request, pool, request.headers, slot, asked, context)
+            run = self.runs.start(run_request, pool, request.headers, slot, claim, asked, context)
         finally:
             # A run keeps the place until it is sealed, whether or not somebody still listens.
             if run is None:

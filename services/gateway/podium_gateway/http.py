@@ -20,6 +20,8 @@ from podium_gateway.fronts.chat import ChatFront
 from podium_gateway.fronts.messages import MessagesFront, counted_tokens
 from podium_gateway.fronts.responses import ResponsesFront
 from podium_gateway.handler import RunHandler
+from podium_gateway.limiter import CLAIMANT, Limiter
+from podium_gateway.own_usage import OwnUsage
 from podium_gateway.ports import ReadinessPort
 from podium_gateway.responses_routes import ResponsesRoutes
 from podium_gateway.sse import STREAM
@@ -39,6 +41,7 @@ class Edge:
 
     handler: RunHandler
     responses: ResponsesRoutes
+    own_usage: OwnUsage
     readiness: ReadinessPort
     telemetry: RunTelemetry
     clock: Clock
@@ -48,6 +51,11 @@ class Edge:
 
     def __post_init__(self) -> None:
         self.started_s = self.clock.now_ns() // _NANOS
+
+    @property
+    def limiter(self) -> Limiter:
+        """Knows what is left of everybody's limits."""
+        return self.handler.intake.limiter
 
     @property
     def admission(self) -> Admission:
@@ -90,6 +98,12 @@ class Edge:
         )
         return web.Response(text=json_text(found), content_type=_JSON)
 
+    async def usage(self, request: web.Request) -> web.Response:
+        """Tell a key what it, or its tenant, has used."""
+        principal = self.handler.intake.authenticator.anybody(request.headers)
+        page = await self.own_usage.page(principal, request.query)
+        return web.Response(text=json_text(page), content_type=_JSON, headers={"cache-control": "no-store"})
+
     async def healthz(self, request: web.Request) -> web.Response:
         """Say that the process lives."""
         del request
@@ -117,9 +131,10 @@ def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     app.router.add_get("/v1/models", edge.models)
     # Worker names contain a slash.
     app.router.add_get("/v1/models/{model:.+}", edge.model)
+    app.router.add_get("/v1/podium/usage", edge.usage)
     app.router.add_get("/healthz", edge.healthz)
     app.router.add_get("/readyz", edge.readyz)
-    app.on_response_prepare.append(_final_touch(edge.admission))
+    app.on_response_prepare.append(_final_touch(edge.admission, edge.limiter))
     return app
 
 
@@ -188,10 +203,14 @@ def _routing_error(request: web.Request, error: web.HTTPException) -> PodiumErro
     )
 
 
-def _final_touch(admission: Admission) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+def _final_touch(
+    admission: Admission, limiter: Limiter
+) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
     async def touch(request: web.Request, response: web.StreamResponse) -> None:
-        del request
         response.headers["Server"] = SERVER
+        claimant = request.get(CLAIMANT)
+        if claimant is not None:
+            response.headers.update(limiter.headers(claimant))
         if admission.is_draining:
             # Kept connections would bring the next request back to a gateway that is going away.
             response.headers["Connection"] = "close"

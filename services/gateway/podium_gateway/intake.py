@@ -5,17 +5,21 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from podium_core.config.tenants import Principal
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.orchestration.request import RunRequest
 from podium_gateway.admission import Admission, Slot
 from podium_gateway.auth import Authenticator
+from podium_gateway.limiter import CLAIMANT, Claim, Limiter
 
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The door: who may enter, and how much they may bring (bytes, seconds)."""
+    """The door: who may enter, how often, and how much they may bring (bytes, seconds)."""
 
     authenticator: Authenticator
     admission: Admission
+    limiter: Limiter
     max_body_bytes: int
     body_timeout_s: float
 
@@ -27,6 +31,18 @@ class Intake:
             return await self.body(request, slot)
         finally:
             slot.release()
+
+    async def claim(
+        self, request: web.Request, principal: Principal, run_request: RunRequest, slot: Slot
+    ) -> Claim:
+        """Take a run out of the limits of its key and tenant, until `slot` is given back.
+
+        Raises PodiumError (RATE_LIMITED, AUDIT_UNAVAILABLE); the answer says what is left in any case.
+        """
+        request[CLAIMANT] = principal
+        claim = await self.limiter.claim(principal, run_request)
+        slot.also_release(claim.release)
+        return claim
 
     async def body(self, request: web.Request, slot: Slot) -> bytes:
         """Return the body; raise PodiumError (TOO_LARGE, RATE_LIMITED, INVALID_REQUEST).

@@ -1,11 +1,12 @@
 """What the HTTP edge needs from the rest of the process, besides the runner's own ports."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from podium_core.domain.conversation import Item, ItemKey
 from podium_core.domain.errors import PodiumError
+from podium_core.domain.limits import LimitName
 from podium_core.domain.pool import Pool
 from podium_core.orchestration.events import RunEvent
 from podium_core.orchestration.request import RunRequest
@@ -112,4 +113,82 @@ class ReadinessPort(Protocol):
 
     async def check(self) -> Readiness:
         """Return what is reachable now, within about a second."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRequest:
+    """What this gateway reports and asks for of one limit; docs: `limit_service.proto`."""
+
+    name: LimitName
+    used_total: int = 0
+    reported_total: int = 0
+    in_use: int = 0
+    needed: int = 0
+    wanted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What it got. `limit` None: there is no such limit. Times are milliseconds."""
+
+    granted: int
+    valid_ms: int
+    limit: int | None
+    left: int = 0
+    reset_ms: int = 0
+    retry_after_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """Sums of one day; see `usage_service.proto`. Without a worker: requests, by the model asked for."""
+
+    day: str
+    principal_id: str
+    worker_id: str
+    model: str
+    counts: tuple[int, ...]
+    """In the order of `USAGE_COUNTS`."""
+
+
+USAGE_COUNTS = (
+    "requests",
+    "attempts",
+    "estimated_attempts",
+    "unknown_attempts",
+    "input_tokens",
+    "output_tokens",
+    "cached_input_tokens",
+    "cache_write_input_tokens",
+    "reasoning_output_tokens",
+    "cost_usd_micros",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantMoney:
+    """A tenant's money of one month, in USD micros; `budget` None: not limited."""
+
+    month: str
+    budget: int | None
+    settled: int
+    reserved: int
+
+
+class UsagePort(Protocol):
+    """Knows what keys and tenants have used."""
+
+    async def read(
+        self, tenant_id: str, principal_id: str, first_day: str, last_day: str
+    ) -> tuple[Sequence[UsageRow], TenantMoney]:
+        """Return the sums of a range of days, of all keys if `principal_id` is empty; raise PodiumError."""
+        ...
+
+
+class LimitPort(Protocol):
+    """Hands out slices of limits that hold over all gateways together."""
+
+    async def lease(self, wanted: Sequence[SliceRequest]) -> Sequence[Slice]:
+        """Return one slice for each request; raise PodiumError when none can be had now."""
         ...

@@ -20,6 +20,7 @@ from podium_gateway.caps import effective_caps
 from podium_gateway.codecs.client_request import ClientRequest, model_not_found
 from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.podium_object import PodiumView
+from podium_gateway.limiter import Claim
 from podium_gateway.live_run import LiveRun
 from podium_gateway.ports import LeasePort, RunnerPort
 from podium_gateway.telemetry import RunTelemetry
@@ -92,6 +93,7 @@ class Runs:
         pool: Pool,
         headers: Mapping[str, str],
         slot: Slot,
+        claim: Claim,
         asked: Asked,
         context: AnswerContext,
     ) -> LiveRun:
@@ -103,7 +105,8 @@ class Runs:
             slot.release()
 
         events = kept_events(self.runner.run(request, pool), asked, context)
-        run = LiveRun(request.run_id, events, self.telemetry.watch(request, headers), ended)
+        watching = claim.watching(self.telemetry.watch(request, headers))
+        run = LiveRun(request.run_id, events, watching, ended)
         self.live.add(run)
         self.leases.track(run.run_id, run.cancel)
         return run

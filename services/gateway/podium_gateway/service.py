@@ -22,9 +22,11 @@ from podium_gateway.adapters.conductor import ConductorPlanner
 from podium_gateway.adapters.contents import ContentShelf
 from podium_gateway.adapters.conversations import AuditConversations
 from podium_gateway.adapters.leases import Leases
+from podium_gateway.adapters.limits import AuditLimits
 from podium_gateway.adapters.pool_cache import PoolCache
 from podium_gateway.adapters.readiness import ServiceReadiness
 from podium_gateway.adapters.router import RouterWorkers
+from podium_gateway.adapters.usage import AuditUsage
 from podium_gateway.assembly import Backing, build_edge
 from podium_gateway.http import Edge, build_app, serve
 from podium_gateway.settings import GatewaySettings
@@ -56,6 +58,7 @@ class Gateway:
             await admission.empty(settings.seal_wait_s + _CANCELLING_S)
         await self.edge.handler.background.quiet(settings.audit_wait_s)
         await self.recorder.quiet(settings.seal_wait_s)
+        await self.edge.limiter.give_all_back()
 
 
 @asynccontextmanager
@@ -73,12 +76,7 @@ async def running_gateway(
         pool = PoolCache(router, settings.pool_refresh_s)
         shelf = ContentShelf()
         recorder = AuditRecorder(
-            audit,
-            shelf,
-            leases,
-            clock,
-            audit_wait_s=settings.audit_wait_s,
-            seal_wait_s=settings.seal_wait_s,
+            audit, shelf, leases, clock, audit_wait_s=settings.audit_wait_s, seal_wait_s=settings.seal_wait_s
         )
         conversations = AuditConversations(audit, clock, ids, wait_s=settings.audit_wait_s)
         services = {"audit": audit, "conductor": conductor, "router": router}
@@ -90,13 +88,16 @@ async def running_gateway(
             leases=leases,
             conversations=conversations,
             stops=conversations,
+            limits=AuditLimits(audit, ids.new("gateway"), clock, wait_s=settings.audit_wait_s),
+            usage=AuditUsage(audit, wait_s=settings.audit_wait_s),
             readiness=ServiceReadiness(services, pool, clock),
             tenants=lambda: tenants.current,
             gate=lambda: GateTable() if gate is None else gate.current,
         )
         edge = build_edge(backing, settings, telemetry, clock, ids)
         stack.push_async_callback(edge.handler.checker.close)
-        watching = [tenants.watch(), pool.keep(), leases.keep(), *([gate.watch()] if gate else [])]
+        watching = [tenants.watch(), pool.keep(), leases.keep(), edge.limiter.keep()]
+        watching += [gate.watch()] if gate else []
         parts = tuple([asyncio.create_task(part) for part in watching])
         for part in parts:
             stack.push_async_callback(_stop, part)

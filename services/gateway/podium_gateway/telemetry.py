@@ -14,6 +14,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import PodiumError
+from podium_core.domain.limits import LimitName
 from podium_core.orchestration.events import Planned, RunEvent, RunFinished
 from podium_core.orchestration.ports import Facts
 from podium_core.orchestration.request import RunRequest
@@ -45,6 +46,7 @@ class RunTelemetry:
         self._cost = meter.create_counter(names.METRIC_RUN_COST, "{usd_micro}", "What runs cost")
         self._fallbacks = meter.create_counter(names.METRIC_PLAN_FALLBACKS, "{plan}", "Plans by reason")
         self._rounds = meter.create_counter(names.METRIC_ROUNDS, "{round}", "Rounds after the first")
+        self._limited = meter.create_counter(names.METRIC_LIMIT_REFUSALS, "{request}", "Refused by a limit")
         self._refusals = meter.create_counter(names.METRIC_REFUSALS, "{request}", "Requests refused")
 
     def span(self, stage: str, facts: Facts) -> AbstractContextManager[None]:
@@ -101,6 +103,11 @@ class RunTelemetry:
     def refused(self, error: PodiumError) -> None:
         """Note a request that was answered with an error."""
         self._refusals.add(1, {names.ERROR_TYPE: error.reason})
+
+    def limited(self, name: LimitName) -> None:
+        """Note a request that a limit of its key or tenant refused."""
+        labels = {names.LIMIT_KIND: name.kind.value, names.LIMIT_SCOPE: name.scope}
+        self._limited.add(1, {**labels, names.TENANT_ID: name.tenant_id})
 
     def _count(self, request: RunRequest, outcome: str, started_ns: int, told: list[RunEvent]) -> None:
         labels = {names.RUN_OUTCOME: outcome, names.TIER: request.tier}

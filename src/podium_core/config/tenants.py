@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field
 
 from podium_core.config.money import UsdMicros
 from podium_core.config.yaml_file import Document, Ident, ListOf, Section, read_document
+from podium_core.domain.limits import Limits
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.run import Caps
 
@@ -38,6 +39,7 @@ class Key:
     sha256: str
     roles: frozenset[str]
     expires_ns: int | None = None
+    limits: Limits = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Tenant:
     """One organisation or team: what it may use and spend.
 
     `only_workers` None means any worker. The budget is money per calendar month, UTC; None: not limited.
+    `warn_percents` are the shares of it, ascending, whose use is worth a warning. `limits` hold for all
+    keys together.
     `is_gated`: several workers only where that is expected to win at equal money (docs/gate.md).
     """
 
@@ -55,6 +59,8 @@ class Tenant:
     excluded_workers: frozenset[str] = frozenset()
     keys: tuple[Key, ...] = ()
     is_gated: bool = False
+    limits: Limits = Limits()
+    warn_percents: tuple[int, ...] = (80,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class Principal:
     tenant: Tenant
     key_id: str
     roles: frozenset[str]
+    key_limits: Limits = Limits()
 
 
 class Tenants:
@@ -71,6 +78,7 @@ class Tenants:
 
     def __init__(self, tenants: tuple[Tenant, ...]) -> None:
         self.tenants = tenants
+        self.by_id: Mapping[str, Tenant] = {tenant.tenant_id: tenant for tenant in tenants}
         self._keys: Mapping[str, tuple[Tenant, Key]] = {
             key.key_id: (tenant, key) for tenant in tenants for key in tenant.keys
         }
@@ -90,7 +98,17 @@ class Tenants:
             return None
         if key.expires_ns is not None and now_ns >= key.expires_ns:
             return None
-        return Principal(tenant, key.key_id, key.roles)
+        return Principal(tenant, key.key_id, key.roles, key.limits)
+
+    def limits_of(self, tenant_id: str, key_id: str) -> Limits:
+        """Return the limits of a tenant (empty `key_id`) or of one of its keys; none for a stranger."""
+        if not key_id:
+            tenant = self.by_id.get(tenant_id)
+            return Limits() if tenant is None else tenant.limits
+        owner, key = self._keys.get(key_id, (None, None))
+        return (
+            key.limits if owner is not None and key is not None and owner.tenant_id == tenant_id else Limits()
+        )
 
 
 def new_key(key_id: str) -> tuple[str, str]:
@@ -123,7 +141,14 @@ def _check_digest(value: str) -> str:
     return value
 
 
+def _check_ascending(percents: tuple[int, ...]) -> tuple[int, ...]:
+    if list(percents) != sorted(set(percents)):
+        raise ValueError("must be different numbers in ascending order")
+    return percents
+
+
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Percent = Annotated[int, Field(ge=1, le=100)]
 
 
 class _WorkersSection(Section):
@@ -141,16 +166,25 @@ class _CapsSection(Section):
     max_rounds: Annotated[int, Field(ge=1, le=_MAX_ROUNDS)] = _MAX_ROUNDS
 
 
+class _LimitsSection(Section):
+    requests_per_minute: Count | None = None
+    tokens_per_minute: Count | None = None
+    concurrent_runs: Count | None = None
+
+
 class _KeySection(Section):
     id: Ident
     sha256: Annotated[str, AfterValidator(_check_digest)]
     roles: Annotated[tuple[Literal["client", "auditor"], ...], Field(min_length=1)]
     expires: date | None = None
+    limits: _LimitsSection | None = None
 
 
 class _TenantSection(Section):
     id: Ident
     budget_usd_per_month: UsdMicros | None = None
+    warn_at_percent: Annotated[ListOf[Percent], AfterValidator(_check_ascending)] = (80,)
+    limits: _LimitsSection | None = None
     workers: _WorkersSection | None = None
     caps: _CapsSection | None = None
     gate: bool = False
@@ -171,6 +205,8 @@ def _tenant(section: _TenantSection) -> Tenant:
         excluded_workers=frozenset(workers.excluded),
         keys=tuple(_key(key) for key in section.keys),
         is_gated=section.gate,
+        limits=_limits(section.limits),
+        warn_percents=section.warn_at_percent,
     )
 
 
@@ -191,7 +227,13 @@ def _key(section: _KeySection) -> Key:
     if section.expires is not None:
         midnight = datetime.combine(section.expires, time(), UTC)
         expires_ns = int(midnight.timestamp()) * _NANOS
-    return Key(section.id, section.sha256, frozenset(section.roles), expires_ns)
+    return Key(section.id, section.sha256, frozenset(section.roles), expires_ns, _limits(section.limits))
+
+
+def _limits(section: _LimitsSection | None) -> Limits:
+    if section is None:
+        return Limits()
+    return Limits(section.requests_per_minute, section.tokens_per_minute, section.concurrent_runs)
 
 
 def _refuse_duplicates(document: Document[_TenantsFile]) -> None:

@@ -1,6 +1,6 @@
 """The log's tables. `user_version` counts schema versions; an unknown one is refused, never guessed at."""
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _STOPS = """CREATE TABLE stops (
         tenant_id TEXT NOT NULL,
@@ -9,7 +9,26 @@ _STOPS = """CREATE TABLE stops (
         PRIMARY KEY (tenant_id, worker_id)
     ) STRICT, WITHOUT ROWID"""
 
-STEPS = {1: (_STOPS,)}
+_USES = """CREATE TABLE uses (
+        tenant_id TEXT NOT NULL,
+        day TEXT NOT NULL,
+        principal_id TEXT NOT NULL,
+        worker_id TEXT NOT NULL,
+        model TEXT NOT NULL,
+        requests INTEGER NOT NULL,
+        attempts INTEGER NOT NULL,
+        estimated_attempts INTEGER NOT NULL,
+        unknown_attempts INTEGER NOT NULL,
+        input_tokens INTEGER NOT NULL,
+        output_tokens INTEGER NOT NULL,
+        cached_input_tokens INTEGER NOT NULL,
+        cache_write_input_tokens INTEGER NOT NULL,
+        reasoning_output_tokens INTEGER NOT NULL,
+        cost_usd_micros INTEGER NOT NULL,
+        PRIMARY KEY (tenant_id, day, principal_id, worker_id, model)
+    ) STRICT, WITHOUT ROWID"""
+
+STEPS = {1: (_STOPS,), 2: (_USES,)}
 """By the version they start from: what brings an older log to the next version."""
 
 STATEMENTS = (
@@ -65,6 +84,7 @@ STATEMENTS = (
         PRIMARY KEY (tenant_id, month)
     ) STRICT, WITHOUT ROWID""",
     _STOPS,
+    _USES,
     "CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT",
     *(
         f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table}"

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from podium_audit.ports import Batch, EventRow, RunRow, StopRow, StoreError
+from podium_audit.ports import USE_KEY_FIELDS, Batch, EventRow, RunRow, StopRow, StoreError, UseRow
 from podium_audit.stores import schema
 from podium_audit.stores.own_file import OwnFile
 from podium_audit.stores.sqlite_reader import SqliteReads, store_errors
@@ -34,6 +34,12 @@ _TABLES = {
     "stops": ("INSERT OR REPLACE INTO stops", 3),
 }
 """In an order that foreign keys allow, with how many columns each has."""
+
+_KEY, _SUMS = UseRow._fields[:USE_KEY_FIELDS], UseRow._fields[USE_KEY_FIELDS:]
+_ADD_USE = (
+    f"INSERT INTO uses VALUES ({', '.join('?' * len(UseRow._fields))})"  # noqa: S608 - constants
+    f" ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {', '.join(f'{n} = {n} + excluded.{n}' for n in _SUMS)}"
+)
 
 
 class SqliteStore(SqliteReads):
@@ -148,6 +154,8 @@ class SqliteStore(SqliteReads):
         _insert(connection, "INSERT INTO open_runs", 1, [(row.run_no,) for row in batch.runs])
         for chunk in _chunks([row.run_no for row in batch.seals]):
             connection.execute(f"DELETE FROM open_runs WHERE run_no IN {_places(len(chunk))}", chunk)  # noqa: S608 - placeholders
+        for row in batch.uses:
+            connection.execute(_ADD_USE, row)
         if batch.checkpoint is not None:
             connection.execute("INSERT INTO checkpoints VALUES (?, ?)", batch.checkpoint)
 

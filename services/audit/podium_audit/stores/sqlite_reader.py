@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from podium_audit.ports import CheckpointRow, RunRow, SealRow, StoreError
+from podium_audit.ports import CheckpointRow, RunRow, SealRow, StoreError, UseRow
 
 _RUN_COLUMNS = ", ".join(f"runs.{name}" for name in RunRow._fields)
 _SEAL_COLUMNS = ", ".join(f"seals.{name}" for name in SealRow._fields)
@@ -89,6 +89,16 @@ class SqliteReads:
         """Return sealed content."""
         row = self._one("SELECT sealed FROM contents WHERE content_no = ?", content_no)
         return row[0] if row else None
+
+    def uses(
+        self, tenant_id: str, principal_id: str | None, first_day: str, last_day: str, *, limit: int
+    ) -> list[UseRow]:
+        """Return the sums of a tenant's days, oldest first; only one principal's when given."""
+        where, values = "tenant_id = ? AND day BETWEEN ? AND ?", [tenant_id, first_day, last_day]
+        if principal_id is not None:
+            where, values = f"{where} AND principal_id = ?", [*values, principal_id]
+        query = f"SELECT * FROM uses WHERE {where} ORDER BY day, principal_id, worker_id, model LIMIT ?"  # noqa: S608 - constants
+        return [UseRow(*row) for row in self._all(query, *values, limit)]
 
     def _one(self, query: str, *values: object) -> Any:
         with store_errors():

@@ -9,6 +9,7 @@ import pytest
 
 from podium_core.config.tenants import AUDITOR, CLIENT, Tenants, load_tenants, new_key
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.limits import Limits
 from podium_core.domain.run import Caps
 
 NOW_NS = 1_790_000_000 * 10**9
@@ -25,6 +26,41 @@ def _with_key(tmp_path: Path, more: str = "") -> tuple[Tenants, str]:
     token, digest = new_key("k1")
     text = f"tenants: [{{id: acme, keys: [{{id: k1, sha256: {digest}, roles: [client]{more}}}]}}]"
     return _load(tmp_path, text), token
+
+
+def test_limits_are_those_of_the_tenant_and_of_each_key(tmp_path: Path) -> None:
+    tenants = _load(
+        tmp_path,
+        f"""
+tenants:
+  - id: acme
+    warn_at_percent: [50, 90]
+    limits: {{requests_per_minute: 9, tokens_per_minute: 5000, concurrent_runs: 3}}
+    keys:
+      - {{id: k1, sha256: {DIGEST}, roles: [client], limits: {{concurrent_runs: 2}}}}
+      - {{id: k2, sha256: {DIGEST}, roles: [client]}}
+  - id: other
+""",
+    )
+    assert tenants.limits_of("acme", "") == Limits(9, 5_000, 3)
+    assert tenants.limits_of("acme", "k1") == Limits(concurrent_runs=2)
+    for tenant_id, key_id in (("acme", "k2"), ("other", ""), ("other", "k1"), ("nobody", "")):
+        assert tenants.limits_of(tenant_id, key_id) == Limits()
+    assert [tenant.warn_percents for tenant in tenants.tenants] == [(50, 90), (80,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("limits: {requests_per_minute: 0}", "limits.requests_per_minute"),
+        ("limits: {requests_per_hour: 5}", "limits.requests_per_hour"),
+        ("warn_at_percent: [101]", "warn_at_percent"),
+        ("warn_at_percent: [80, 50]", "ascending"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(tmp_path: Path, text: str, names: str) -> None:
+    with pytest.raises(PodiumError, match=names):
+        _load(tmp_path, f"tenants:\n  - id: acme\n    {text}\n")
 
 
 def test_a_whole_file_is_read_exactly(tmp_path: Path) -> None:

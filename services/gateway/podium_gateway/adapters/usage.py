@@ -1,0 +1,43 @@
+"""The usage port over audit's usage service."""
+
+from collections.abc import Sequence
+
+import grpc
+
+from podium.audit.v1 import usage_service_pb2, usage_service_pb2_grpc
+from podium_core.runtime.grpc_client import call_metadata
+from podium_gateway.adapters.inside import Inside
+from podium_gateway.ports import USAGE_COUNTS, TenantMoney, UsageRow
+
+
+class AuditUsage:
+    """Reads sums from audit, waiting `wait_s` seconds at most."""
+
+    def __init__(self, channel: grpc.aio.Channel, *, wait_s: float) -> None:
+        self._stub: usage_service_pb2_grpc.UsageServiceAsyncStub = usage_service_pb2_grpc.UsageServiceStub(
+            channel
+        )
+        self._wait_s = wait_s
+
+    async def read(
+        self, tenant_id: str, principal_id: str, first_day: str, last_day: str
+    ) -> tuple[Sequence[UsageRow], TenantMoney]:
+        """Return the sums of a range of days, of all keys if `principal_id` is empty; raise PodiumError."""
+        request = usage_service_pb2.ReadUsageRequest(
+            tenant_id=tenant_id, principal_id=principal_id, first_day=first_day, last_day=last_day
+        )
+        with Inside("audit"):
+            answer = await self._stub.ReadUsage(request, timeout=self._wait_s, metadata=call_metadata())
+        rows = [
+            UsageRow(
+                row.day,
+                row.principal_id,
+                row.worker_id,
+                row.model,
+                tuple([getattr(row, name) for name in USAGE_COUNTS]),
+            )
+            for row in answer.rows
+        ]
+        money = answer.money
+        budget = money.budget_usd_micros if money.HasField("budget_usd_micros") else None
+        return rows, TenantMoney(money.month, budget, money.settled_usd_micros, money.reserved_usd_micros)
