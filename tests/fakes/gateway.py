@@ -18,6 +18,7 @@ from podium_core.domain.pool import Pool
 from podium_core.orchestration.ports import PlannerPort, RecorderPort, WorkerPort
 from podium_core.runtime.telemetry import Telemetry, configure_telemetry
 from podium_gateway.assembly import Backing, build_edge
+from podium_gateway.budgets import Budgets
 from podium_gateway.http import Edge, build_app, serve
 from podium_gateway.ports import Readiness, TenantMoney, UsageRow
 from podium_gateway.settings import GatewaySettings
@@ -163,6 +164,7 @@ async def running_edge(
         conversations=kept,
         stops=kept,
         limits=limits,
+        budgets=Budgets(clock),
         usage=usage,
         readiness=readiness,
         tenants=lambda: known,

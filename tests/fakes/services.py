@@ -106,6 +106,7 @@ class ScriptedAudit(audit_service_pb2_grpc.AuditServiceServicer):
     renewals: list[list[str]] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
+    budget: audit_pb.BudgetState | None = None
     errors: dict[str, list[PodiumError]] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
     BeginAttempt: ClassVar[Any] = _elsewhere
@@ -160,7 +161,7 @@ class ScriptedAudit(audit_service_pb2_grpc.AuditServiceServicer):
         self._count("Seal", request.event_id)
         self.sealed[request.run_id] = request
         self._keep(request.run_id, request.contents)
-        return audit_pb.SealResponse(receipt=_receipt(request.run_id), cost_usd_micros=22)
+        return audit_pb.SealResponse(receipt=_receipt(request.run_id), cost_usd_micros=22, budget=self.budget)
 
     async def RenewLease(  # noqa: N802 - named by the contract
         self, request: audit_pb.RenewLeaseRequest, context: _Context

@@ -7,12 +7,14 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from podium.audit.v1 import audit_service_pb2
 from podium.plan.v1 import plan_pb2
 from podium_core.config.tenants import new_key
 from podium_core.domain.clock import SystemClock
@@ -136,6 +138,21 @@ async def test_a_run_is_recorded_before_it_is_performed_and_sealed_before_it_is_
         assert sent[2]["name"] == "ann"
     assert [json.loads(r.parameters_json) for r in router.requests] == [{"temperature": 0.5}] * 2
     assert list(router.requests[1].seen_steps) == [0]
+
+
+async def test_a_budget_that_a_seal_brings_is_told_with_the_answer(tls_dir: Path, tmp_path: Path) -> None:
+    async with _house(tls_dir, tmp_path) as house:
+        house.services.audit.budget = audit_service_pb2.BudgetState(
+            tenant_id="acme",
+            month=datetime.now(UTC).strftime("%Y-%m"),
+            budget_usd_micros=100,
+            settled_usd_micros=85,
+            reserved_usd_micros=10,
+            warn_percent=80,
+        )
+        _, answer = await house.ask(model="worker/beta")
+    assert answer["podium"]["budget"]["warning_percent"] == 80
+    assert answer["podium"]["budget"]["left_usd_micros"] == 5
 
 
 async def test_a_named_worker_gets_the_messages_unchanged(tls_dir: Path, tmp_path: Path) -> None:

@@ -1,17 +1,21 @@
 """Limits as a client meets them: headers, refusals, and two gateways that share one limit."""
 
 import asyncio
+import json
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
 import pytest
+from openai import AsyncOpenAI, RateLimitError
 
 from podium_core.config.tenants import Tenant
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.limits import Limits
 from podium_core.domain.usage import Usage
-from tests.fakes.gateway import NO_LIMITS, EdgeServer, running_edge, tenants
+from podium_gateway.budgets import Budget
+from tests.fakes.gateway import NO_LIMITS, TOKEN, EdgeServer, running_edge, tenants
 from tests.fakes.limits import slices_of
 from tests.fakes.worker import FakeWorkers, Reply
 
@@ -53,6 +57,31 @@ async def test_a_refusal_is_openais_and_says_when_to_come_back() -> None:
     assert 1 <= int(headers["retry-after"]) <= 66
     assert headers["x-ratelimit-remaining-requests"] == "0"
     assert "x-should-retry" not in headers
+
+
+async def test_a_budget_that_is_nearly_used_is_told_with_every_answer() -> None:
+    async with running_edge() as edge:
+        month = datetime.now(UTC).strftime("%Y-%m")
+        _, headers, text = await _post(edge)
+        assert "x-podium-budget-warning" not in headers
+        assert "budget" not in json.loads(text)["podium"]
+        edge.edge.handler.runs.budgets.heard("acme", Budget(month, 1_000, 850, 0, 80))
+        _, headers, text = await _post(edge)
+        assert headers["x-podium-budget-warning"] == "80%"
+        assert json.loads(text)["podium"]["budget"]["left_usd_micros"] == 150
+
+
+async def test_openais_own_client_understands_a_refusal() -> None:
+    async with (
+        running_edge(key_limits=Limits(requests_per_minute=1)) as edge,
+        AsyncOpenAI(base_url=f"{edge.url}/v1", api_key=TOKEN, max_retries=0) as client,
+    ):
+        raw = await client.chat.completions.with_raw_response.create(**ASKED)
+        assert raw.headers["x-ratelimit-remaining-requests"] == "0"
+        with pytest.raises(RateLimitError) as caught:
+            await client.chat.completions.create(**ASKED)
+    assert caught.value.code == "rate_limit_exceeded"
+    assert float(caught.value.response.headers["retry-after-ms"]) <= 66_000
 
 
 async def test_a_key_without_limits_gets_no_such_headers() -> None:
@@ -125,3 +154,21 @@ async def test_without_audit_a_limited_key_hears_503_and_others_are_served() -> 
     async with running_edge(key_limits=NO_LIMITS) as edge:
         edge.limits.error = away
         assert (await _post(edge))[0] == 200
+
+
+@pytest.mark.parametrize("model", ["podium", "worker/alpha"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_when_every_worker_is_rate_limited_upstream_the_client_hears_429_and_when(
+    model: str, *, stream: bool
+) -> None:
+    """No. 31. The longest wait that a provider asked for is passed on, in whole seconds."""
+    limited = PodiumError(
+        Code.RATE_LIMITED, "the provider is at its limit", reason="PROVIDER_RATE_LIMITED", retry_after_s=61.0
+    )
+    workers = FakeWorkers(default=Reply(error=limited, permitted=False))
+    async with running_edge(workers=workers) as edge:
+        status, headers, text = await _post(edge, {**ASKED, "model": model, "stream": stream})
+    assert status == 429, text
+    assert '"type":"rate_limit_error"' in text
+    assert headers["retry-after"] == "61"
+    assert "x-should-retry" not in headers

@@ -24,6 +24,7 @@ from podium_audit import (
     stop_servicer,
     usage_servicer,
 )
+from podium_audit.budget_warnings import BudgetWarnings
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.conversation_servicer import ConversationServicer
 from podium_audit.conversations import Conversations
@@ -44,7 +45,7 @@ from podium_audit.stores.conversations import SqliteConversations
 from podium_audit.stores.run_keys import SqliteKeyReader, SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
-from podium_audit.telemetry import CommitMetrics, RecordSpans
+from podium_audit.telemetry import BudgetMetrics, CommitMetrics, RecordSpans
 from podium_audit.usage_servicer import UsageServicer
 from podium_core.config.tenants import Tenants, load_tenants
 from podium_core.config.watched import Watched
@@ -84,6 +85,7 @@ class Audit:
     files: "Files"
     tenants: Watched[Tenants]
     conversations: Conversations
+    _warnings: BudgetWarnings
     _sealer: Sealer
     _readers: Readers
     _drain_s: float
@@ -108,6 +110,7 @@ class Audit:
     async def close(self) -> None:
         """Commit what waits, write the last checkpoint and let go of the files."""
         await self._sealer.drain(self._drain_s)
+        await self._warnings.close()
         await self.commit.stop()
         await self.conversations.close()
         self.guard.write(self.log.newest_note)
@@ -135,14 +138,8 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     await _start(files, guard, commit, conversations)
     readers = Readers(files.view)
     sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
-    audit_servicer = AuditServicer(
-        commit,
-        sealer,
-        leases,
-        RecordSpans(telemetry.tracer),
-        max_content_bytes=settings.max_content_bytes,
-        max_buffered_bytes=settings.max_buffered_bytes,
-    )
+    warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
+    audit_servicer = _audit_servicer(commit, sealer, leases, warnings, settings, telemetry)
     http = AuditHttp(commit, readers, files.signer, lambda: tenants.current, clock, ids)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
@@ -159,9 +156,29 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         files,
         tenants,
         conversations,
+        warnings,
         sealer,
         readers,
         settings.drain_s,
+    )
+
+
+def _audit_servicer(
+    commit: GroupCommit,
+    sealer: Sealer,
+    leases: Leases,
+    warnings: BudgetWarnings,
+    settings: AuditSettings,
+    telemetry: Telemetry,
+) -> AuditServicer:
+    return AuditServicer(
+        commit,
+        sealer,
+        leases,
+        RecordSpans(telemetry.tracer),
+        warnings,
+        max_content_bytes=settings.max_content_bytes,
+        max_buffered_bytes=settings.max_buffered_bytes,
     )
 
 

@@ -204,12 +204,24 @@ RunCommand = AppendPlan | AppendNote | PutContent | BeginAttempt | EndAttempt | 
 Command = OpenRun | RunCommand | SetStop
 
 
+@dataclass(frozen=True, slots=True)
+class TenantMoney:
+    """A tenant's money of one month; `budget_usd_micros` None: not limited."""
+
+    tenant_id: str
+    month: str
+    budget_usd_micros: int | None
+    settled_usd_micros: int
+    reserved_usd_micros: int
+
+
 @dataclass(slots=True)
 class Applied:
     """What became of a command. `checkpoint` is filled in when it is committed.
 
     `run_leaf_indices` and `cost_usd_micros` are set once the run is sealed. `open_attempts` above 0
-    answers a `Seal` that closed nothing yet.
+    answers a `Seal` that closed nothing yet; `money` comes with one that did. `is_new` is false where an
+    event is repeated.
     """
 
     leaf_indices: tuple[int, ...] = ()
@@ -218,3 +230,5 @@ class Applied:
     open_attempts: int = 0
     run_leaf_indices: tuple[int, ...] = ()
     cost_usd_micros: int = 0
+    money: TenantMoney | None = None
+    is_new: bool = field(default=True, compare=False)

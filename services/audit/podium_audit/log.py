@@ -24,6 +24,7 @@ from podium_audit.commands import (
     Seal,
     SetStop,
     StopRun,
+    TenantMoney,
 )
 from podium_audit.facts import Draft
 from podium_audit.leases import Leases
@@ -261,6 +262,7 @@ class Log:
                 )
             self._check_permit(run, command)
         applied = self._answer(command, run, indices)
+        applied.is_new = False
         if indices[-1] < self.state.committed_size:
             checkpoint = self._store.checkpoint_over(indices[-1])
             applied.checkpoint = checkpoint.note if checkpoint is not None else ""
@@ -273,9 +275,22 @@ class Log:
                 applied.late = isinstance(command, EndAttempt) and indices[0] not in run.leaf_indices
                 applied.run_leaf_indices = tuple(run.leaf_indices)
                 applied.cost_usd_micros = run.sealed_cost_usd_micros
+                if isinstance(command, Seal):
+                    applied.money = self._money_of(run)
             else:
                 applied.open_attempts = len(run.open_attempts)
         return applied
+
+    def _money_of(self, run: RunState) -> TenantMoney:
+        tenant_id, month = run.row.tenant_id, month_of(self._clock.now_ns() // _NS_PER_US)
+        book = self.state.book
+        return TenantMoney(
+            tenant_id,
+            month,
+            run.row.tenant_budget_usd_micros,
+            book.settled(tenant_id, month),
+            book.reserved(tenant_id, month),
+        )
 
     def _run(self, run_id: str) -> RunState:
         run = self.state.find_run(run_id)

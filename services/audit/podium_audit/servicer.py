@@ -8,6 +8,7 @@ import grpc
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium.audit.v1 import audit_service_pb2_grpc
 from podium_audit import wire
+from podium_audit.budget_warnings import BudgetWarnings
 from podium_audit.commands import AppendPlan
 from podium_audit.group_commit import GroupCommit, unavailable
 from podium_audit.leases import Leases
@@ -44,6 +45,7 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         sealer: Sealer,
         leases: Leases,
         spans: RecordSpans,
+        warnings: BudgetWarnings,
         *,
         max_content_bytes: int,
         max_buffered_bytes: int,
@@ -52,6 +54,7 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         self._sealer = sealer
         self._leases = leases
         self._spans = spans
+        self._warnings = warnings
         self._max_content_bytes = max_content_bytes
         self._max_buffered_bytes = max_buffered_bytes
         self._buffered_bytes = 0
@@ -117,8 +120,11 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         with self._spans.record("seal", request.run_id) as span:
             applied = await self._sealer.seal(wire.seal(request, caller_of(context)))
             span.committed(applied)
+        percent = self._warnings.after(request.run_id, applied.money)
         return pb.SealResponse(
-            receipt=wire.receipt(request.run_id, applied), cost_usd_micros=applied.cost_usd_micros
+            receipt=wire.receipt(request.run_id, applied),
+            cost_usd_micros=applied.cost_usd_micros,
+            budget=wire.budget_state(applied.money, percent),
         )
 
     async def RenewLease(  # noqa: N802

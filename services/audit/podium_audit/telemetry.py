@@ -60,6 +60,17 @@ class RecordSpan:
         self._span.end()
 
 
+class BudgetMetrics:
+    """Counts the warnings that a share of a budget is used."""
+
+    def __init__(self, meter: metrics.Meter) -> None:
+        self._warnings = meter.create_counter(names.METRIC_BUDGET_WARNINGS, "{warning}")
+
+    def warned(self, tenant_id: str, percent: int) -> None:
+        """One share of a tenant's budget is used for the first time this month."""
+        self._warnings.add(1, {names.TENANT_ID: tenant_id, names.BUDGET_PERCENT: percent})
+
+
 class CommitMetrics:
     """Figures of commits and of the log's state, over the metrics API."""
 

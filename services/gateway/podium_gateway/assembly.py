@@ -13,6 +13,7 @@ from podium_core.runtime.telemetry import Telemetry
 from podium_gateway.admission import Admission
 from podium_gateway.auth import Authenticator
 from podium_gateway.background import Background
+from podium_gateway.budgets import Budgets
 from podium_gateway.dry_run import DryRuns
 from podium_gateway.handler import RunHandler, StreamLimits
 from podium_gateway.http import Edge
@@ -48,6 +49,7 @@ class Backing:
     conversations: ConversationPort
     stops: StopPort
     limits: LimitPort
+    budgets: Budgets
     usage: UsagePort
     readiness: ReadinessPort
     tenants: Callable[[], Tenants]
@@ -64,16 +66,11 @@ def build_edge(
     def runner_over(workers: WorkerPort, recorder: RecorderPort) -> Runner:
         return Runner(backing.planner, workers, recorder, clock, ids, limits, observer)
 
-    intake = Intake(
-        Authenticator(backing.tenants, clock),
-        Admission(settings.max_concurrent_runs, settings.max_concurrent_bytes),
-        Limiter(backing.limits, clock, observer.limited),
-        max_body_bytes=settings.max_body_bytes,
-        body_timeout_s=settings.body_timeout_s,
-    )
+    intake = _intake(backing, settings, observer, clock)
     runs = Runs(
         runner=runner_over(backing.workers, backing.recorder),
         leases=backing.leases,
+        budgets=backing.budgets,
         telemetry=observer,
         clock=clock,
         ids=ids,
@@ -103,4 +100,19 @@ def build_edge(
         telemetry=observer,
         clock=clock,
         inner_step_output_tokens=settings.inner_step_output_tokens,
+    )
+
+
+def _intake(backing: Backing, settings: GatewaySettings, observer: RunTelemetry, clock: Clock) -> Intake:
+    admission = Admission(
+        settings.max_concurrent_runs,
+        settings.max_concurrent_bytes,
+        lambda: settings.max_tenant_share if len(backing.tenants().tenants) > 1 else 1.0,
+    )
+    return Intake(
+        Authenticator(backing.tenants, clock),
+        admission,
+        Limiter(backing.limits, clock, observer.limited),
+        max_body_bytes=settings.max_body_bytes,
+        body_timeout_s=settings.body_timeout_s,
     )

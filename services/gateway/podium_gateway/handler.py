@@ -45,7 +45,7 @@ class RunHandler:
         """Answer one request; raise PodiumError while nothing has been sent."""
         started_ns = self.clock.monotonic_ns()
         principal = self.intake.authenticator.principal(request.headers)
-        slot = self.intake.admission.enter()
+        slot = self.intake.admission.enter(principal.tenant.tenant_id)
         run: LiveRun | None = None
         try:
             asked = await front.decode(await self.intake.body(request, slot), principal)

@@ -13,6 +13,7 @@ from podium_core.runtime.http_server import SERVER, ConnectionLimits, listen
 from podium_gateway.admission import Admission
 from podium_gateway.answers import Front, RunFailedError
 from podium_gateway.auth import tenant_filter
+from podium_gateway.budgets import Budgets
 from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.codecs.openai_models import model_list, one_model
 from podium_gateway.errors import anthropic_error_body, error_body, error_headers, http_row
@@ -134,7 +135,7 @@ def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     app.router.add_get("/v1/podium/usage", edge.usage)
     app.router.add_get("/healthz", edge.healthz)
     app.router.add_get("/readyz", edge.readyz)
-    app.on_response_prepare.append(_final_touch(edge.admission, edge.limiter))
+    app.on_response_prepare.append(_final_touch(edge.admission, edge.limiter, edge.handler.runs.budgets))
     return app
 
 
@@ -204,13 +205,14 @@ def _routing_error(request: web.Request, error: web.HTTPException) -> PodiumErro
 
 
 def _final_touch(
-    admission: Admission, limiter: Limiter
+    admission: Admission, limiter: Limiter, budgets: Budgets
 ) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
     async def touch(request: web.Request, response: web.StreamResponse) -> None:
         response.headers["Server"] = SERVER
         claimant = request.get(CLAIMANT)
         if claimant is not None:
             response.headers.update(limiter.headers(claimant))
+            response.headers.update(budgets.headers(claimant.tenant.tenant_id))
         if admission.is_draining:
             # Kept connections would bring the next request back to a gateway that is going away.
             response.headers["Connection"] = "close"

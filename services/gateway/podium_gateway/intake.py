@@ -25,8 +25,8 @@ class Intake:
 
     async def small_body(self, request: web.Request) -> bytes:
         """Return the body of a request that starts no run, read in a place that is given back at once."""
-        self.authenticator.principal(request.headers)
-        slot = self.admission.enter()
+        principal = self.authenticator.principal(request.headers)
+        slot = self.admission.enter(principal.tenant.tenant_id)
         try:
             return await self.body(request, slot)
         finally:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from podium_core.config.tenants import Principal
 from podium_core.domain.clock import Clock
@@ -16,6 +17,7 @@ from podium_core.orchestration.request import RunRequest
 from podium_gateway.admission import Slot
 from podium_gateway.answers import AnswerContext, Asked, kept_events
 from podium_gateway.auth import tenant_filter
+from podium_gateway.budgets import Budgets
 from podium_gateway.caps import effective_caps
 from podium_gateway.codecs.client_request import ClientRequest, model_not_found
 from podium_gateway.codecs.fields import refuse
@@ -34,6 +36,7 @@ class Runs:
 
     runner: RunnerPort
     leases: LeasePort
+    budgets: Budgets
     telemetry: RunTelemetry
     clock: Clock
     ids: IdFactory
@@ -78,12 +81,13 @@ class Runs:
         self, asked: ClientRequest, request: RunRequest, pool: Pool, started_ns: int
     ) -> AnswerContext:
         """Return what every answer to the request repeats."""
+        budget = partial(self.budgets.shown, request.tenant_id)
         demo_workers = frozenset(worker.worker_id for worker in pool.workers if worker.is_demo)
         return AnswerContext(
             run_id=request.run_id,
             model=asked.model,
             created=self.clock.now_ns() // _NANOS,
-            view=PodiumView(request.caps, asked.parameters.metadata, demo_workers),
+            view=PodiumView(request.caps, asked.parameters.metadata, demo_workers, budget),
             on_first_output=lambda: self.telemetry.first_output(request, started_ns),
         )
 

@@ -28,6 +28,7 @@ from podium_gateway.adapters.readiness import ServiceReadiness
 from podium_gateway.adapters.router import RouterWorkers
 from podium_gateway.adapters.usage import AuditUsage
 from podium_gateway.assembly import Backing, build_edge
+from podium_gateway.budgets import Budgets
 from podium_gateway.http import Edge, build_app, serve
 from podium_gateway.settings import GatewaySettings
 
@@ -75,9 +76,9 @@ async def running_gateway(
         leases = Leases(audit, settings.lease_s)
         pool = PoolCache(router, settings.pool_refresh_s)
         shelf = ContentShelf()
-        recorder = AuditRecorder(
-            audit, shelf, leases, clock, audit_wait_s=settings.audit_wait_s, seal_wait_s=settings.seal_wait_s
-        )
+        budgets = Budgets(clock)
+        waits = {"audit_wait_s": settings.audit_wait_s, "seal_wait_s": settings.seal_wait_s}
+        recorder = AuditRecorder(audit, shelf, leases, budgets, clock, **waits)
         conversations = AuditConversations(audit, clock, ids, wait_s=settings.audit_wait_s)
         services = {"audit": audit, "conductor": conductor, "router": router}
         backing = Backing(
@@ -88,6 +89,7 @@ async def running_gateway(
             leases=leases,
             conversations=conversations,
             stops=conversations,
+            budgets=budgets,
             limits=AuditLimits(audit, ids.new("gateway"), clock, wait_s=settings.audit_wait_s),
             usage=AuditUsage(audit, wait_s=settings.audit_wait_s),
             readiness=ServiceReadiness(services, pool, clock),

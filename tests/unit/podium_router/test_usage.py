@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium_core.domain.usage import Usage, UsageSource
+from podium_core.domain.usage import Price, Usage, UsageSource
 from podium_router.usage import estimated_usage, is_possible, provider_usage
 
 
@@ -19,6 +19,13 @@ def test_details_are_subsets() -> None:
         "completion_tokens_details": {"reasoning_tokens": 25},
     }
     assert provider_usage(reported) == Usage(100, 40, 60, 30, 25, UsageSource.PROVIDER)
+
+
+def test_zero_output_is_zero_and_not_unknown() -> None:
+    reported = {"prompt_tokens": 7, "completion_tokens": 0, "total_tokens": 7}
+    assert provider_usage(reported) == Usage(7, 0, source=UsageSource.PROVIDER)
+    assert Price(0, 0).cost_usd_micros(10**6, 10**6) == 0
+    assert Price(1, 0).cost_usd_micros(0, 10**9) == 0
 
 
 def test_subsets_never_exceed_their_whole() -> None:

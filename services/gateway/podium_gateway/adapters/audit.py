@@ -18,6 +18,7 @@ from podium_core.wire.run import RUN_KIND, RUN_OUTCOME, caps_to_proto, verdicts_
 from podium_gateway.adapters.contents import ContentShelf, HeldContents
 from podium_gateway.adapters.inside import public_error
 from podium_gateway.adapters.leases import Leases
+from podium_gateway.budgets import Budget, Budgets
 from podium_gateway.side_thread import aside
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ class AuditRecorder(RecorderPort):
         channel: grpc.aio.Channel,
         shelf: ContentShelf,
         leases: Leases,
+        budgets: Budgets,
         clock: Clock,
         *,
         audit_wait_s: float,
@@ -48,6 +50,7 @@ class AuditRecorder(RecorderPort):
         )
         self._shelf = shelf
         self._leases = leases
+        self._budgets = budgets
         self._clock = clock
         self._audit_wait_s = audit_wait_s
         self._seal_wait_s = seal_wait_s
@@ -122,6 +125,8 @@ class AuditRecorder(RecorderPort):
             self._sealing -= 1
             if not self._sealing:
                 self._quiet.set()
+        if answer.HasField("budget"):
+            self._budgets.heard(answer.budget.tenant_id, _budget(answer.budget))
         return _receipt(answer.receipt)
 
     async def quiet(self, timeout_s: float) -> None:
@@ -198,6 +203,16 @@ class AuditRecorder(RecorderPort):
 
 def _conversation(part_id: str, data: bytes) -> audit_service_pb2.Content:
     return Content(part_id=part_id, name=part_id, media_type=_JSON, data=data)
+
+
+def _budget(message: audit_service_pb2.BudgetState) -> Budget:
+    return Budget(
+        message.month,
+        message.budget_usd_micros,
+        message.settled_usd_micros,
+        message.reserved_usd_micros,
+        message.warn_percent,
+    )
 
 
 def _receipt(message: audit_service_pb2.Receipt) -> Receipt:

@@ -1,6 +1,6 @@
 """The `podium` object of an answer: what was planned, who did what, what it cost, and the receipt."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from podium_core.domain.plan import Step
@@ -20,11 +20,15 @@ from podium_core.orchestration.ports import AttemptResult, PlanReply, Receipt
 
 @dataclass(frozen=True, slots=True)
 class PodiumView:
-    """How one request's run is shown. Steps of `demo_workers` say that they are demonstrations."""
+    """How one request's run is shown. Steps of `demo_workers` say that they are demonstrations.
+
+    `budget` is asked once the run is sealed: what its tenant should know of its money.
+    """
 
     caps: Caps
     metadata: Mapping[str, str]
     demo_workers: frozenset[str]
+    budget: Callable[[], Mapping[str, object] | None] = lambda: None
 
     def is_demo(self, worker_id: str) -> bool:
         """Say whether a worker is a demonstration."""
@@ -48,6 +52,8 @@ class PodiumView:
             turned_down = [step.text for step in finished.steps if step.text and not step.ok]
             if turned_down:
                 shown["unaccepted_answer"] = turned_down[-1]
+        if (budget := self.budget()) is not None:
+            shown["budget"] = budget
         if finished.planning:
             shown["planning"] = [_attempt(attempt) for attempt in finished.planning]
         if len(finished.rounds) > 1:
