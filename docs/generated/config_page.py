@@ -48,7 +48,7 @@ tenants:
 POOL_EXAMPLE = """\
 workers:
   - id: my-model                     # the model name worker/my-model asks for it alone
-    provider: openai-compatible
+    provider: openai-compatible      # openai, azure, anthropic, gemini, bedrock, litellm: see below
     model: name-at-the-provider
     base_url: https://provider.example/v1
     key: {env: MY_PROVIDER_KEY}      # or {file: /run/secrets/key}; never the key itself; optional
@@ -87,6 +87,28 @@ workers:
       output_tokens_per_second: 80
       skills:
         - {name: arithmetic, accuracy: "0.98", n: 200, measured_on: 2026-11-30}
+  - id: claude
+    provider: anthropic              # likewise openai and gemini: their addresses are known
+    model: claude-sonnet-4-5
+    key: {file: /run/secrets/anthropic}
+  - id: our-azure
+    provider: azure
+    model: name-of-the-deployment
+    base_url: https://RESOURCE.openai.azure.com
+    api_version: "2024-10-21"        # optional; left out: the version-free /openai/v1
+    key: {file: /run/secrets/azure}
+  - id: claude-at-aws
+    provider: bedrock
+    model: eu.anthropic.claude-sonnet-4-5-20250929-v1:0
+    region: eu-central-1
+    aws:                             # or key: a Bedrock API key
+      access_key_id: {file: /run/secrets/aws-id}
+      secret_access_key: {file: /run/secrets/aws-secret}
+      session_token: {file: /run/secrets/aws-token}   # optional
+  - id: command
+    provider: litellm                # others, by the prefix of the model
+    model: cohere_chat/command-a-03-2025
+    key: {env: COHERE_API_KEY}
 """
 
 _HEAD = """\

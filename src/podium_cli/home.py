@@ -61,6 +61,11 @@ class Home:
         return self.directory / "audit-keys"
 
     @property
+    def keys_dir(self) -> Path:
+        """Provider keys that `podium up --use-keys` has found."""
+        return self.directory / "keys"
+
+    @property
     def export_dir(self) -> Path:
         """Exports that `podium verify RUN` has made."""
         return self.directory / "exports"
@@ -75,7 +80,13 @@ class Home:
 
     def create(self) -> None:
         """Make the directories, readable by their owner only; CliError when that fails."""
-        parts = (self.audit_dir, self.audit_keys_dir, self.directory / "logs", self.directory / "run")
+        parts = (
+            self.audit_dir,
+            self.audit_keys_dir,
+            self.keys_dir,
+            self.directory / "logs",
+            self.directory / "run",
+        )
         try:
             for directory in (self.directory, *parts):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)

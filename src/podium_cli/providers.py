@@ -1,99 +1,21 @@
-"""Workers that this machine could offer: provider keys in the environment, model servers on loopback.
+"""Workers that this machine could offer: hosted providers' (`hosted`), and model servers' on loopback.
 
 They are only listed, with the pool entry they would make, unless `podium up --use-keys` says to use them:
 a key that happens to be set is no permission to send questions away.
 """
 
 import asyncio
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aiohttp
 
-from podium_cli.home import HOST
-from podium_cli.settings import variables_set
+from podium_cli.home import HOST, Home, write_private
+from podium_cli.hosted import Offer
 
 _PROBE_S = 0.3
 _MAX_LOCAL_MODELS = 8
 _PORTS = {"ollama": 11434, "vllm": 8000}
-
-
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """A hosted provider that speaks the OpenAI protocol. `model` is a start; any model of theirs will do."""
-
-    name: str
-    variable: str
-    base_url: str
-    model: str
-
-
-PROVIDERS = (
-    Provider("openai", "OPENAI_API_KEY", "https://api.openai.com/v1", "gpt-5-mini"),
-    Provider(
-        "gemini",
-        "GEMINI_API_KEY",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "gemini-2.5-flash",
-    ),
-    Provider("mistral", "MISTRAL_API_KEY", "https://api.mistral.ai/v1", "mistral-small-latest"),
-    Provider("groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1", "llama-3.3-70b-versatile"),
-    Provider("deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1", "deepseek-chat"),
-    Provider("xai", "XAI_API_KEY", "https://api.x.ai/v1", "grok-3-mini"),
-    Provider(
-        "together",
-        "TOGETHER_API_KEY",
-        "https://api.together.xyz/v1",
-        "meta-llama/Llama-3.3-70B-Instruct-Turbo",
-    ),
-    Provider("openrouter", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1", "openrouter/auto"),
-)
-NOT_YET = (("anthropic", "ANTHROPIC_API_KEY"),)
-"""Keys of providers with a protocol of their own: named, so that nobody wonders, but not usable yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A worker that could be added to the pool."""
-
-    worker_id: str
-    found: str
-    model: str
-    base_url: str
-    variable: str = ""
-
-    @property
-    def entry(self) -> str:
-        """The entry it makes under `workers:` of `pool.yaml`."""
-        key = f"    key: {{env: {self.variable}}}\n" if self.variable else ""
-        return (
-            f"  - id: {self.worker_id}\n"
-            f"    provider: openai-compatible\n"
-            f"    model: {json.dumps(self.model)}\n"
-            f"    base_url: {self.base_url}\n"
-            f"{key}"
-            f"    # Without a price it is left out wherever the cost is capped. Add what you pay:\n"
-            f'    # price: {{input_usd_per_mtok: "0.00", output_usd_per_mtok: "0.00"}}\n'
-        )
-
-
-def offers_from_keys() -> list[Offer]:
-    """Return an offer for every known provider whose key the environment holds."""
-    present = set(variables_set(provider.variable for provider in PROVIDERS))
-    return [
-        Offer(
-            provider.name, f"{provider.variable} is set", provider.model, provider.base_url, provider.variable
-        )
-        for provider in PROVIDERS
-        if provider.variable in present
-    ]
-
-
-def keys_of_no_use() -> list[str]:
-    """Return the variables that hold keys which this version cannot use."""
-    return variables_set(variable for _, variable in NOT_YET)
 
 
 async def offers_from_servers(ports: dict[str, int] | None = None) -> list[Offer]:
@@ -103,7 +25,13 @@ async def offers_from_servers(ports: dict[str, int] | None = None) -> list[Offer
     async with aiohttp.ClientSession(timeout=timeout) as session:
         found = await asyncio.gather(*(_models(session, port) for port in ports.values()))
     return [
-        Offer(_worker_id(kind, model), f"{kind} serves it on port {port}", model, f"http://{HOST}:{port}/v1")
+        Offer(
+            _worker_id(kind, model),
+            f"{kind} serves it on port {port}",
+            "openai-compatible",
+            model,
+            (f"base_url: http://{HOST}:{port}/v1",),
+        )
         for (kind, port), models in zip(ports.items(), found, strict=True)
         for model in models[:_MAX_LOCAL_MODELS]
     ]
@@ -132,3 +60,10 @@ def add_to_pool(
     """Return `pool_yaml` with the offers that it lacks appended, and which these were."""
     new = [offer for offer in offers if offer.worker_id not in taken_ids]
     return pool_yaml.rstrip("\n") + "\n" + "".join(offer.entry for offer in new), new
+
+
+def save_keys(home: Home, offers: Sequence[Offer], environment: Mapping[str, str]) -> None:
+    """Write the keys of offered workers into files that only their owner, and so the router, can read."""
+    for offer in offers:
+        for name, variable in offer.secrets.items():
+            write_private(home.keys_dir / name, f"{environment[variable]}\n")

@@ -55,6 +55,6 @@ def variables_of(prefix: str) -> list[str]:
     return [name for name in os.environ if name.startswith(prefix)]  # noqa: TID251 - settings
 
 
-def variables_set(names: Iterable[str]) -> list[str]:
-    """Return those of `names` that the environment sets to something."""
-    return [name for name in names if os.environ.get(name)]  # noqa: TID251 - settings
+def variables_set(names: Iterable[str]) -> dict[str, str]:
+    """Return those of `names` that the environment sets to something, with what they are set to."""
+    return {name: os.environ[name] for name in names if os.environ.get(name)}  # noqa: TID251 - settings

@@ -14,11 +14,12 @@ from podium_cli.failures import CliError
 from podium_cli.first_start import check_files, prepare
 from podium_cli.gateway_client import Asking, GatewayClient
 from podium_cli.home import Home, write_private
+from podium_cli.hosted import VARIABLES, Offer, offers_from_keys, what_is_missing
 from podium_cli.ports import choose_ports, save_ports, saved_ports
-from podium_cli.providers import Offer, add_to_pool, keys_of_no_use, offers_from_keys, offers_from_servers
+from podium_cli.providers import add_to_pool, offers_from_servers, save_keys
 from podium_cli.readiness import wait_ready
 from podium_cli.services import SERVICES, Ports, Service
-from podium_cli.settings import CliSettings
+from podium_cli.settings import CliSettings, variables_set
 from podium_core.config.pool import load_pool
 from podium_core.domain.clock import SystemClock
 
@@ -120,17 +121,17 @@ def _failure(
 
 def _offer_workers(arguments: argparse.Namespace, console: Console, home: Home) -> None:
     """List the workers this machine could add; add them only when told to."""
-    offers = [*offers_from_keys(), *asyncio.run(offers_from_servers())]
-    for variable in keys_of_no_use():
-        console.print(
-            f"{variable} is set; its provider has a protocol of its own, which comes in a later release."
-        )
+    environment = variables_set(VARIABLES)
+    offers = [*offers_from_keys(environment), *asyncio.run(offers_from_servers())]
+    for line in what_is_missing(environment):
+        console.print(line)
     if not offers:
         return
     if not arguments.use_keys:
         console.print("These workers could join the pool; `podium up --use-keys` adds them:")
         _show(console, offers)
         return
+    save_keys(home, offers, environment)
     taken = frozenset(load_pool(home.pool_file).pool.by_id)
     text, added = add_to_pool(home.pool_file.read_text(encoding="utf-8"), offers, taken)
     write_private(home.pool_file, text)

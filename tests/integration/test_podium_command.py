@@ -57,12 +57,13 @@ def test_the_first_start_answers_a_question_that_needs_three_specialists(home: H
         "curl http://127.0.0.1:",
         "from openai import OpenAI",
         "ANTHROPIC_API_KEY is set",
-        "key: {env: OPENAI_API_KEY}",
+        "key: {file: keys/openai.key}",
         "--use-keys",
     ):
         assert words in told, told
     assert "sk-never-shown" not in told
-    assert "OPENAI_API_KEY" not in home.pool_file.read_text(), "listed, not used"
+    assert "keys/openai.key" not in home.pool_file.read_text(), "listed, not used"
+    assert list(home.keys_dir.iterdir()) == []
 
 
 def test_questions_are_asked_and_looked_into(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

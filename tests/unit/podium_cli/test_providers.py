@@ -2,39 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from podium_cli.providers import (
-    PROVIDERS,
-    Offer,
-    add_to_pool,
-    keys_of_no_use,
-    offers_from_keys,
-    offers_from_servers,
-)
+from podium_cli.hosted import Offer
+from podium_cli.providers import add_to_pool, offers_from_servers
 from podium_cli.settings import service_environment
 from podium_core.config.pool import load_pool
 
 OFFERS = [
-    Offer("openai", "", "gpt-5-mini", "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    Offer("ollama-x", "", 'odd "name": x', "http://127.0.0.1:11434/v1"),
+    Offer("openai", "", "openai", "gpt-5-mini", ("key: {env: OPENAI_API_KEY}",)),
+    Offer("ollama-x", "", "openai-compatible", 'odd "name": x', ("base_url: http://127.0.0.1:11434/v1",)),
 ]
-
-
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for provider in PROVIDERS:
-        monkeypatch.delenv(provider.variable, raising=False)
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-
-
-def test_keys_in_the_environment_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert offers_from_keys() == []
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    monkeypatch.setenv("MISTRAL_API_KEY", "")
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-other")
-    (offer,) = offers_from_keys()
-    assert offer.variable == "OPENAI_API_KEY"
-    assert "sk-secret" not in offer.entry
-    assert keys_of_no_use() == ["ANTHROPIC_API_KEY"]
 
 
 def test_offers_make_entries_that_the_pool_accepts(tmp_path: Path) -> None:
