@@ -21,8 +21,10 @@ from tests.fakes.attempt_log import FakeAudit, audit_server
 from tests.fakes.router_rig import worker_entry
 from tests.fakes.tls import tls_of
 from tests.fakes.upstream import Upstream, answer
+from tests.fakes.wire_formats import AnthropicUpstream
 
 MAX_RSS_MB = 120
+MAX_TRANSLATING_RSS_MB = 350
 
 
 @dataclass
@@ -37,7 +39,7 @@ class Process:
     async def workers(self) -> pb.ListWorkersResponse:
         stub = RouterServiceStub(self.channel)
         response: pb.ListWorkersResponse = await stub.ListWorkers(
-            pb.ListWorkersRequest(), timeout=20, wait_for_ready=True
+            pb.ListWorkersRequest(), timeout=60, wait_for_ready=True
         )
         return response
 
@@ -79,16 +81,18 @@ async def start(settings: Mapping[str, str], *arguments: str) -> asyncio.subproc
 
 
 @asynccontextmanager
-async def running(tls_dir: Path, tmp_path: Path) -> AsyncIterator[Process]:
+async def running(
+    tls_dir: Path, tmp_path: Path, upstream: Upstream | None = None, **worker: object
+) -> AsyncIterator[Process]:
     async with AsyncExitStack() as stack:
-        upstream = await stack.enter_async_context(Upstream())
+        provider = await stack.enter_async_context(upstream or Upstream())
         audit = FakeAudit()
         log = audit_server(tls_of(tls_dir, "audit"), audit)
         audit_port = await log.start()
         stack.push_async_callback(log.stop, 0)
         key, pool = tmp_path / "key", tmp_path / "pool.yaml"
         key.write_text("sk-1")
-        pool.write_text(json.dumps({"workers": [worker_entry("w", upstream.base_url, key)]}))
+        pool.write_text(json.dumps({"workers": [worker_entry("w", provider.base_url, key, **worker)]}))
         port = free_port()
         process = await start(
             environment(
@@ -102,7 +106,7 @@ async def running(tls_dir: Path, tmp_path: Path) -> AsyncIterator[Process]:
         stack.callback(kill, process)
         channel = open_channel(f"127.0.0.1:{port}", "router", tls_of(tls_dir, "gateway"))
         stack.push_async_callback(channel.close)
-        yield Process(process, channel, upstream, audit)
+        yield Process(process, channel, provider, audit)
 
 
 def kill(process: asyncio.subprocess.Process) -> None:
@@ -146,6 +150,27 @@ async def test_it_serves_reloads_and_drains(tls_dir: Path, tmp_path: Path) -> No
         assert router.process.returncode == 0, errors.decode()
         assert set(router.audit.ended) == {"att_1", "att_2"}
         assert b"Traceback" not in errors
+        assert b"sk-1" not in errors
+
+
+@pytest.mark.slow
+async def test_with_a_translated_worker_it_stays_small_and_goes_in_silence(
+    tls_dir: Path, tmp_path: Path
+) -> None:
+    worker = {"provider": "anthropic", "model": "claude-sonnet-4-5"}
+    async with running(tls_dir, tmp_path, AnthropicUpstream(), **worker) as router:
+        digest = (await router.workers()).pool_digest
+        for number in range(20):
+            events = await router.complete(f"att_{number}", digest)
+            assert events[-1].completed.message.text == "hello"
+        assert len(router.upstream.requests) == 20
+        assert rss_mb(router.process.pid) < MAX_TRANSLATING_RSS_MB
+        router.process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(20):
+            output, errors = await router.process.communicate()
+        assert router.process.returncode == 0, errors.decode()
+        assert output == b""
+        assert all(line.startswith(b"{") for line in errors.splitlines()), errors.decode()
         assert b"sk-1" not in errors
 
 

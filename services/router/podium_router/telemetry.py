@@ -17,6 +17,9 @@ from podium_router.attempt import Attempt
 _US_PER_S: Final = 1_000_000
 _NS_PER_S: Final = 1_000_000_000
 _TRACEPARENT: Final = "traceparent"
+_PROVIDER_NAMES: Final = {"azure": "azure.ai.openai", "bedrock": "aws.bedrock", "gemini": "gcp.gemini"}
+"""What the GenAI conventions call them; the others have the same name there."""
+
 _trace_context = TraceContextTextMapPropagator()
 
 
@@ -79,7 +82,7 @@ class ChatTelemetry:
         usage = attempt.usage
         labels = {
             names.OPERATION_NAME: names.OPERATION_CHAT,
-            names.PROVIDER_NAME: worker.provider,
+            names.PROVIDER_NAME: _PROVIDER_NAMES.get(worker.provider, worker.provider),
             names.REQUEST_MODEL: worker.provider_model,
         }
         ours = {names.WORKER_ID: worker.worker_id, names.ATTEMPT_KIND: attempt.call.kind.value}
@@ -109,7 +112,7 @@ def _request_attributes(attempt: Attempt, leaf_index: int) -> dict[str, Attribut
     worker = route.worker
     return {
         names.OPERATION_NAME: names.OPERATION_CHAT,
-        names.PROVIDER_NAME: worker.provider,
+        names.PROVIDER_NAME: _PROVIDER_NAMES.get(worker.provider, worker.provider),
         names.REQUEST_MODEL: worker.provider_model,
         names.REQUEST_MAX_TOKENS: attempt.max_output_tokens,
         names.REQUEST_STREAM: call.stream,
