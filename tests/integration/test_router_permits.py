@@ -188,6 +188,19 @@ async def test_a_step_waits_for_the_end_of_what_it_sees(tls_dir: Path, tmp_path:
         assert (await second).text == "hello"
 
 
+async def test_the_end_of_a_seen_step_may_come_from_another_router(tls_dir: Path, tmp_path: Path) -> None:
+    async with router_rig(tls_dir, tmp_path) as rig:
+        await rig.complete(rig.request(step_index=0))
+        end = await rig.audit.end_of("att_1")
+        rig.audit.is_strict = True
+        del rig.audit.ended["att_1"]  # as if it were still on its way, and not from here
+        second = asyncio.create_task(rig.complete(rig.request(step_index=1, seen_steps=[0])))
+        await asyncio.sleep(0.2)
+        assert not second.done()
+        rig.audit.ended["att_1"] = end
+        assert (await second).text == "hello"
+
+
 async def test_every_request_joins_to_a_permit_that_came_before_it(tls_dir: Path, tmp_path: Path) -> None:
     async with router_rig(tls_dir, tmp_path) as rig:
         replies = [answer("a"), refusal(500), answer("b").but(cut=True, body=b"{"), refusal(429)]

@@ -30,6 +30,9 @@ _log = logging.getLogger(__name__)
 _REMEMBERED_ATTEMPTS = 16_384
 _LONGEST_S = 3_600.0
 _SEEN_STEP_RUNNING = "SEEN_STEP_RUNNING"
+_SEEN_STEP_PATIENCE_S = 1.0
+"""How long another router may take to tell the log that a seen step, or a race for it, is over."""
+_SEEN_STEP_PAUSE_S = 0.02
 _ANSWER_MARGIN_S = 0.05
 """What is left of the caller's time for the error to reach it."""
 
@@ -186,14 +189,18 @@ class Dispatcher:
         self._claim(call.attempt_id)
         begin = self._begin_of(prepared, provider_call)
         until = min(self._loop.time() + self._limits.permit_s, deadline)
+        patient_until = min(self._loop.time() + _SEEN_STEP_PATIENCE_S, until)
         while True:
             try:
                 return await self._begin(begin, until)
             except PodiumError as error:
-                # The end of a step that this one sees is still on its way to the log.
-                is_early = error.reason == _SEEN_STEP_RUNNING
-                if not (is_early and await self._endings.confirmed(call.run_id, until - self._loop.time())):
+                if error.reason != _SEEN_STEP_RUNNING:
                     raise
+                # The end of a step that this one sees is still on its way to the log, from here or elsewhere.
+                if not await self._endings.confirmed(call.run_id, until - self._loop.time()):
+                    if self._loop.time() >= patient_until:
+                        raise
+                    await asyncio.sleep(_SEEN_STEP_PAUSE_S)
 
     async def _begin(self, begin: AttemptBegin, until: float) -> int:
         call = begin.call
