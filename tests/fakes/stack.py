@@ -144,6 +144,7 @@ async def running_stack(
         clock = SystemClock()
         checked = GatewaySettings.model_validate({**configured, **settings})
         telemetry = configure_telemetry("gateway", checked)
+        stack.callback(telemetry.shutdown)
         running = running_gateway(checked, telemetry, clock, RandomIds(clock))
         gateway = await stack.enter_async_context(running)
         headers = {"Authorization": f"Bearer {audit.tokens['key1']}"}
