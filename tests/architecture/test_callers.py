@@ -67,7 +67,11 @@ CALLERS = {
     "podium.router.v1.RouterService": (
         podium_router.servicer.PERMISSIONS,
         router_service_pb2.DESCRIPTOR.services_by_name["RouterService"],
-        {"Complete": {"gateway", "conductor", "cli"}, "ListWorkers": {"gateway", "conductor", "cli"}},
+        {
+            "Complete": {"gateway", "conductor", "cli"},
+            "Embed": {"gateway"},
+            "ListWorkers": {"gateway", "conductor", "cli"},
+        },
     ),
 }
 

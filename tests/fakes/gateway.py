@@ -15,7 +15,7 @@ from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import RandomIds
 from podium_core.domain.limits import Limits
 from podium_core.domain.pool import Pool
-from podium_core.orchestration.ports import PlannerPort, RecorderPort, WorkerPort
+from podium_core.orchestration.ports import EmbedPort, NoEmbeddings, PlannerPort, RecorderPort, WorkerPort
 from podium_core.runtime.telemetry import Telemetry, configure_telemetry
 from podium_gateway.assembly import Backing, build_edge
 from podium_gateway.budgets import Budgets
@@ -147,6 +147,7 @@ async def running_edge(
     key_limits: Limits = NO_LIMITS,
     slices: Slices | None = None,
     holder_id: str = "gateway_1",
+    embedder: EmbedPort | None = None,
     **settings: object,
 ) -> AsyncGenerator[EdgeServer, None]:
     """Serve an edge on a free loopback port."""
@@ -169,6 +170,7 @@ async def running_edge(
         readiness=readiness,
         tenants=lambda: known,
         gate=lambda: gate or GateTable(),
+        embedder=embedder or NoEmbeddings(),
     )
     edge = build_edge(
         backing, configured, telemetry or configure_telemetry("gateway", configured), clock, RandomIds(clock)

@@ -7,7 +7,7 @@ from podium_core.config.tenants import Tenants
 from podium_core.domain.clock import Clock
 from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
-from podium_core.orchestration.ports import PlannerPort, RecorderPort, WorkerPort
+from podium_core.orchestration.ports import EmbedPort, NoEmbeddings, PlannerPort, RecorderPort, WorkerPort
 from podium_core.orchestration.runner import Runner
 from podium_core.runtime.telemetry import Telemetry
 from podium_gateway.admission import Admission
@@ -54,6 +54,7 @@ class Backing:
     readiness: ReadinessPort
     tenants: Callable[[], Tenants]
     gate: Callable[[], GateTable] = GateTable
+    embedder: EmbedPort = NoEmbeddings()
 
 
 def build_edge(
@@ -64,7 +65,7 @@ def build_edge(
     limits = settings.runner_limits
 
     def runner_over(workers: WorkerPort, recorder: RecorderPort) -> Runner:
-        return Runner(backing.planner, workers, recorder, clock, ids, limits, observer)
+        return Runner(backing.planner, workers, recorder, clock, ids, limits, observer, backing.embedder)
 
     intake = _intake(backing, settings, observer, clock)
     runs = Runs(

@@ -18,6 +18,7 @@ from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.codecs.openai_models import model_list, one_model
 from podium_gateway.errors import anthropic_error_body, error_body, error_headers, http_row
 from podium_gateway.fronts.chat import ChatFront
+from podium_gateway.fronts.embeddings import EmbeddingsFront
 from podium_gateway.fronts.messages import MessagesFront, counted_tokens
 from podium_gateway.fronts.responses import ResponsesFront
 from podium_gateway.handler import RunHandler
@@ -127,6 +128,7 @@ def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     app.router.add_post("/v1/chat/completions", edge.answering(ChatFront()))
     app.router.add_post("/v1/responses", edge.answering(ResponsesFront(edge.responses.stored)))
     edge.responses.add_to(app)
+    app.router.add_post("/v1/embeddings", edge.answering(EmbeddingsFront()))
     app.router.add_post(_MESSAGES_PATH, edge.answering(MessagesFront()))
     app.router.add_post(f"{_MESSAGES_PATH}/count_tokens", edge.count_tokens)
     app.router.add_get("/v1/models", edge.models)
@@ -198,8 +200,8 @@ def _routing_error(request: web.Request, error: web.HTTPException) -> PodiumErro
         return PodiumError(Code.TOO_LARGE, "the body is too large", reason="BODY_TOO_LARGE")
     return PodiumError(
         Code.NOT_FOUND,
-        "there is nothing at this URL; the API is POST /v1/chat/completions, /v1/responses, /v1/messages "
-        "and GET /v1/models",
+        "there is nothing at this URL; the API is POST /v1/chat/completions, /v1/responses, /v1/messages, "
+        "/v1/embeddings and GET /v1/models",
         reason="UNKNOWN_URL",
     )
 

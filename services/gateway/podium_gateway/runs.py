@@ -10,7 +10,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
 from podium_core.domain.pool import Pool
-from podium_core.domain.run import Caps, RunKind
+from podium_core.domain.run import Caps
 from podium_core.orchestration.contract import AnswerContract
 from podium_core.orchestration.eligible import demanded_features
 from podium_core.orchestration.request import RunRequest
@@ -58,7 +58,7 @@ class Runs:
             raise refuse("n", "must be 1 where later rounds may revise the answer; use another model")
         return RunRequest(
             run_id=self.ids.new("run"),
-            kind=RunKind.CHAT,
+            kind=asked.kind,
             tenant_id=tenant.tenant_id,
             principal_id=principal.key_id,
             requested_model=asked.model,

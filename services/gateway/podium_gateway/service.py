@@ -81,9 +81,11 @@ async def running_gateway(
         recorder = AuditRecorder(audit, shelf, leases, budgets, clock, **waits)
         conversations = AuditConversations(audit, clock, ids, wait_s=settings.audit_wait_s)
         services = {"audit": audit, "conductor": conductor, "router": router}
+        workers = RouterWorkers(router, shelf, pool.refresh_soon)
         backing = Backing(
             planner=ConductorPlanner(conductor, with_names=settings.tell_worker_names),
-            workers=RouterWorkers(router, shelf, pool.refresh_soon),
+            workers=workers,
+            embedder=workers,
             recorder=recorder,
             pool=pool,
             leases=leases,

@@ -12,6 +12,7 @@ from podium_router.calls import Delta
 from podium_router.logprobs import token_logprobs
 from podium_router.replay import Replay
 from podium_router.usage import provider_usage
+from podium_router.vectors import BadAnswerError, vectors_of
 
 _FINISH_REASONS = {
     "stop": "stop",
@@ -29,10 +30,6 @@ _MAX_TOOL_CALLS = 128
 _MAX_NAME_CHARS = 128
 
 _Json = dict[str, object]
-
-
-class BadAnswerError(Exception):
-    """The provider's answer does not have the shape of an answer. Carries nothing of its text."""
 
 
 class ProviderErrorEventError(Exception):
@@ -57,6 +54,7 @@ class Answer:
         "response_id",
         "served_model",
         "usage",
+        "vectors",
     )
 
     def __init__(self) -> None:
@@ -65,6 +63,7 @@ class Answer:
         self.response_id = ""
         self.served_model = ""
         self.usage: Usage | None = None
+        self.vectors: tuple[bytes, ...] = ()
         self.replay = Replay()
         self._text: list[str] = []
         self._reasoning: list[str] = []
@@ -136,6 +135,12 @@ class Answer:
             raise BadAnswerError
         self._take_finish(choice)
         return self._take_output(choice["message"], choice.get("logprobs")) or Delta()
+
+    def take_vectors(self, body: object) -> Delta:
+        """Take the answer to a call for vectors. Raises BadAnswerError, ProviderErrorEventError."""
+        fields = self._take_head(body)
+        self.vectors = vectors_of(fields.get("data"))
+        return Delta()
 
     def close(self) -> None:
         """Settle the finish reason of an answer whose provider said that it is complete."""

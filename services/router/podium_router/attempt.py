@@ -147,6 +147,7 @@ class Attempt:
             served_model=self.served_model,
             message=message,
             replay_message=answer.replay.message_json(answer.text, answer.tool_calls),
+            vectors=answer.vectors,
         )
 
     def _find_usage(self) -> Usage:

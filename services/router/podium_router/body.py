@@ -84,6 +84,22 @@ def build_body(
     return Body(data, pieces, hashlib.sha256(data).digest(), messages_bytes)
 
 
+def build_embedding_body(shape: BodyShape, inputs: bytes, parameters_json: bytes, *, max_bytes: int) -> Body:
+    """Return the body of a call for vectors. `inputs` is the JSON array text of `input`.
+
+    Raises PodiumError: INVALID_REQUEST for inputs that are no array, TOO_LARGE above `max_bytes`.
+    """
+    _check_messages((Piece("", inputs),))
+    fields = _inner_fields(parameters_json)
+    tail = b',"encoding_format":"float"' + (b"," + fields if fields else b"") + b"}"
+    data = b'{"model":%b,"input":%b%b' % (shape.model_json, inputs, tail)
+    if len(data) > max_bytes:
+        raise PodiumError(
+            Code.TOO_LARGE, f"a provider call may take {max_bytes} bytes; send fewer inputs", param="input"
+        )
+    return Body(data, (Piece("", data),), hashlib.sha256(data).digest(), len(inputs))
+
+
 def max_input_tokens(body: Body, *, takes_images: bool) -> int:
     """Return the most tokens a body can hold: one per byte, except in images given by address."""
     input_tokens = len(body.data)

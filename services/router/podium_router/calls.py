@@ -81,6 +81,11 @@ class Call:
     seen_steps: tuple[int, ...] = ()
     sees_previous_round: bool = False
 
+    @property
+    def is_embedding(self) -> bool:
+        """Whether vectors are asked for. Then `messages` is the one piece of `input`."""
+        return self.kind is AttemptKind.EMBED
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptBegin:

@@ -20,6 +20,7 @@ from podium_router.pace import Pace
 _KEPT_VERSIONS = 2
 _TIMEOUTS = CallTimeouts()
 _COMPLETIONS_PATH = "/chat/completions"
+_EMBEDDINGS_PATH = "/embeddings"
 MAX_COMPLETION_TOKENS_FEATURE = "max_completion_tokens"
 """A worker with this feature is told its token limit under OpenAI's newer name."""
 
@@ -149,7 +150,7 @@ class Catalog:
         worker = entry.worker
         return Route(
             worker=worker,
-            url=_chat_url(entry),
+            url=_url_of(entry),
             shape=BodyShape.of(
                 worker.provider_model,
                 max_completion_tokens=MAX_COMPLETION_TOKENS_FEATURE in worker.card.features,
@@ -188,14 +189,15 @@ def _timeouts_of(limits: CallLimits, otherwise: CallTimeouts, total_s: float) ->
     )
 
 
-def _chat_url(entry: WorkerEntry) -> URL:
-    """Return where chats are sent; for a translated provider, the address that the rest is added to."""
+def _url_of(entry: WorkerEntry) -> URL:
+    """Return where calls are sent; for a translated provider, the address that the rest is added to."""
     if entry.is_translated:
         return URL(entry.base_url)
+    end = _EMBEDDINGS_PATH if entry.worker.card.makes_embeddings else _COMPLETIONS_PATH
     if entry.provider != "azure":
-        return URL(entry.base_url + _COMPLETIONS_PATH)
+        return URL(entry.base_url + end)
     if not entry.api_version:  # Azure's version-free surface takes the deployment's name as the model
-        return URL(f"{entry.base_url}/openai/v1{_COMPLETIONS_PATH}")
+        return URL(f"{entry.base_url}/openai/v1{end}")
     deployment = quote(entry.worker.provider_model, safe="")
-    path = f"/openai/deployments/{deployment}{_COMPLETIONS_PATH}"
+    path = f"/openai/deployments/{deployment}{end}"
     return URL(entry.base_url + path, encoded=True).with_query({"api-version": entry.api_version})

@@ -10,12 +10,12 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from podium_core.domain.clock import Clock
-from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.ids import IdFactory
 from podium_core.domain.run import AttemptOutcome
 from podium_core.domain.usage import Usage, UsageSource
 from podium_router.attempt import Attempt, Prepared, outcome_of
-from podium_router.body import build_body, max_cost_usd_micros
+from podium_router.body import Body, build_body, build_embedding_body, max_cost_usd_micros
 from podium_router.breaker import Sign
 from podium_router.calls import AttemptBegin, AttemptEnd, Call
 from podium_router.catalog import Catalog, Route
@@ -144,23 +144,31 @@ class Dispatcher:
     def _prepare(self, call: Call, route: Route) -> Prepared:
         credentials = self._catalog.credentials_of(route)
         card = route.worker.card
+        _check_purpose(call, route)
         max_output_tokens = min(call.max_output_tokens, card.max_output_tokens or call.max_output_tokens)
-        body = build_body(
+        body = self._body(call, route, max_output_tokens)
+        max_cost = max_cost_usd_micros(
+            body,
+            route.worker.price,
+            max_output_tokens=max_output_tokens,
+            context_tokens=0 if call.is_embedding else card.context_tokens,
+            takes_images="image" in card.modalities,
+        )
+        return Prepared(call, route, credentials, body, max_output_tokens, max_cost)
+
+    def _body(self, call: Call, route: Route, max_output_tokens: int) -> Body:
+        most = self._limits.max_body_bytes
+        if call.is_embedding:
+            (inputs,) = call.messages
+            return build_embedding_body(route.shape, inputs.data, call.parameters_json, max_bytes=most)
+        return build_body(
             route.shape,
             call.messages,
             call.parameters_json,
             max_output_tokens=max_output_tokens,
             stream=call.stream,
-            max_bytes=self._limits.max_body_bytes,
+            max_bytes=most,
         )
-        max_cost = max_cost_usd_micros(
-            body,
-            route.worker.price,
-            max_output_tokens=max_output_tokens,
-            context_tokens=card.context_tokens,
-            takes_images="image" in card.modalities,
-        )
-        return Prepared(call, route, credentials, body, max_output_tokens, max_cost)
 
     async def _translate(self, prepared: Prepared, deadline: float) -> ProviderCall:
         """Return the call in its provider's words: the log is asked to permit exactly these bytes."""
@@ -175,6 +183,7 @@ class Dispatcher:
             stream=prepared.call.stream,
             attempt_id=prepared.call.attempt_id,
             timeouts=route.timeouts,
+            is_embedding=prepared.call.is_embedding,
         )
         try:
             async with asyncio.timeout_at(deadline):
@@ -285,6 +294,16 @@ class Dispatcher:
         self._seen[attempt_id] = None
         if len(self._seen) > _REMEMBERED_ATTEMPTS:
             self._seen.popitem(last=False)
+
+
+def _check_purpose(call: Call, route: Route) -> None:
+    """Refuse to ask a worker for vectors that gives answers, or the other way round."""
+    if call.is_embedding != route.worker.card.makes_embeddings:
+        raise invalid(
+            f"{call.worker_id} " + ("makes no embeddings" if call.is_embedding else "makes only embeddings"),
+            reason="WORKER_UNSUITABLE",
+            param="worker_id",
+        )
 
 
 def _not_dispatched(call: Call, outcome: AttemptOutcome, reason: str) -> AttemptEnd:

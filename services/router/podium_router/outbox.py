@@ -40,6 +40,7 @@ class Completed:
     served_model: str
     message: Delta
     replay_message: bytes = b""
+    vectors: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

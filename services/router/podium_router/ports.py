@@ -54,6 +54,7 @@ class ProviderRequest:
     stream: bool
     attempt_id: str
     timeouts: CallTimeouts = CallTimeouts()
+    is_embedding: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ from podium_router.dispatch import Dispatcher
 from podium_router.outbox import Completed, Permitted
 
 _COMPLETE = "/podium.router.v1.RouterService/Complete"
+_EMBED = "/podium.router.v1.RouterService/Embed"
 _LIST_WORKERS = "/podium.router.v1.RouterService/ListWorkers"
 _CALLERS = frozenset({"gateway", "conductor", "cli"})
 
-PERMISSIONS = {_COMPLETE: _CALLERS, _LIST_WORKERS: _CALLERS}
+PERMISSIONS = {_COMPLETE: _CALLERS, _EMBED: frozenset({"gateway"}), _LIST_WORKERS: _CALLERS}
 """Who may call what; what kind of attempt a caller may make is the servicer's own check."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
@@ -61,6 +62,22 @@ class RouterServicer(router_service_pb2_grpc.RouterServiceServicer):
         finally:
             running.abandon()
 
+    async def Embed(  # noqa: N802 - named by the contract
+        self, request: pb.EmbedRequest, context: "_Context"
+    ) -> pb.EmbedResponse:
+        """Perform one attempt for vectors."""
+        running = self._dispatcher.start(_embedding_call_of(request), context.time_remaining())
+        leaf_index = 0
+        try:
+            while True:
+                event = await running.outbox.take()
+                if isinstance(event, Permitted):
+                    leaf_index = event.leaf_index
+                elif isinstance(event, Completed):
+                    return _embedded_to_proto(event, leaf_index)
+        finally:
+            running.abandon()
+
     async def ListWorkers(  # noqa: N802 - named by the contract
         self,
         request: pb.ListWorkersRequest,  # noqa: ARG002
@@ -83,16 +100,40 @@ class RouterServicer(router_service_pb2_grpc.RouterServiceServicer):
         )
 
 
-def _call_of(request: pb.CompleteRequest) -> Call:
-    """Return the attempt that is asked for; raise PodiumError (INVALID_REQUEST)."""
+def _check_ids(request: pb.CompleteRequest | pb.EmbedRequest) -> None:
     for name, value in (("attempt_id", request.attempt_id), ("run_id", request.run_id)):
         if not _ID.fullmatch(value):
             raise invalid(
                 f"{name} must be 1 to 128 letters, digits, dots, colons, dashes or underscores", param=name
             )
+
+
+def _embedding_call_of(request: pb.EmbedRequest) -> Call:
+    """Return the attempt that is asked for; raise PodiumError (INVALID_REQUEST)."""
+    _check_ids(request)
+    parameters = {"dimensions": request.dimensions} if request.dimensions else {}
+    return Call(
+        attempt_id=request.attempt_id,
+        run_id=request.run_id,
+        tenant_id=request.tenant_id,
+        kind=AttemptKind.EMBED,
+        round=0,
+        step_index=0,
+        worker_id=request.worker_id,
+        pool_digest=request.pool_digest,
+        messages=(Piece("", request.input_json),),
+        parameters_json=json.dumps(parameters).encode() if parameters else b"",
+        max_output_tokens=0,
+        stream=False,
+    )
+
+
+def _call_of(request: pb.CompleteRequest) -> Call:
+    """Return the attempt that is asked for; raise PodiumError (INVALID_REQUEST)."""
+    _check_ids(request)
     kind = ATTEMPT_KIND.from_proto(request.kind)
     if kind is AttemptKind.EMBED:
-        raise invalid("this router makes no embeddings; use a chat worker", param="kind")
+        raise invalid("embeddings are asked for with Embed", param="kind")
     if request.max_output_tokens == 0:
         raise invalid("max_output_tokens must be at least 1", param="max_output_tokens")
     return Call(
@@ -125,6 +166,18 @@ def _delta_to_proto(delta: Delta) -> pb.Delta:
 
 def _json(items: tuple[dict[str, object], ...]) -> bytes:
     return json.dumps(items, separators=(",", ":")).encode() if items else b""
+
+
+def _embedded_to_proto(completed: Completed, leaf_index: int) -> pb.EmbedResponse:
+    return pb.EmbedResponse(
+        leaf_index=leaf_index,
+        vectors=completed.vectors,
+        usage=usage_to_proto(completed.usage),
+        cost_usd_micros=completed.cost_usd_micros,
+        latency_us=completed.latency_us,
+        provider_response_id=completed.provider_response_id,
+        served_model=completed.served_model,
+    )
 
 
 def _completed_to_proto(completed: Completed) -> pb.Completed:

@@ -185,6 +185,7 @@ class _CardSection(Section):
 
 Feature = Literal[
     "developer",
+    "embeddings",
     "image_urls",
     "json_schema",
     "logit_bias",
@@ -220,6 +221,8 @@ class _WorkerSection(Section):
     @model_validator(mode="after")
     def _fits_its_provider(self) -> Self:
         self.provider_fields.check()
+        if "embeddings" in self.features and is_translated(self.provider):
+            raise ValueError(f"provider {self.provider} makes no embeddings here; use its OpenAI protocol")
         return self
 
     @property

@@ -24,6 +24,10 @@ class Skill:
     measured_on: str
 
 
+EMBEDDINGS_FEATURE = "embeddings"
+"""A worker with this feature turns texts into vectors, and does nothing else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """What is known of a worker: strengths, speed, window, and what it can take in and do.
@@ -38,6 +42,11 @@ class Card:
     modalities: frozenset[str] = frozenset({"text"})
     features: frozenset[str] = frozenset()
     reasoning_efforts: tuple[str, ...] = ()
+
+    @property
+    def makes_embeddings(self) -> bool:
+        """Whether the worker makes vectors of texts instead of answers."""
+        return EMBEDDINGS_FEATURE in self.features
 
     @property
     def mean_accuracy_ppm(self) -> int:

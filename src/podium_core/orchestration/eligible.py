@@ -36,6 +36,7 @@ class Demands:
     input_tokens_at_most: int
     max_cost_usd_micros: int | None
     has_money_cap: bool
+    makes_embeddings: bool = False
 
 
 def token_bound(question: Question) -> int:
@@ -147,6 +148,8 @@ def _denying_rule(worker: Worker, demands: Demands) -> str | None:
 
 def _lacking_capability(worker: Worker, demands: Demands) -> str | None:
     card = worker.card
+    if card.makes_embeddings != demands.makes_embeddings:
+        return "capability.embeddings" if demands.makes_embeddings else "capability.chat"
     if demands.has_images and "image" not in card.modalities:
         return "capability.image"
     if demands.has_audio and "audio" not in card.modalities:
@@ -156,7 +159,8 @@ def _lacking_capability(worker: Worker, demands: Demands) -> str | None:
         return f"capability.{missing[0]}"
     # Bytes bound tokens from above about fourfold; a quarter can hardly be too many, and the provider
     # itself refuses what is.
-    if card.context_tokens and demands.input_tokens_at_most // 4 > card.context_tokens:
+    is_one_text = not demands.makes_embeddings  # the window of an embedding worker is for each of many
+    if is_one_text and card.context_tokens and demands.input_tokens_at_most // 4 > card.context_tokens:
         return "capability.context"
     return None
 

@@ -17,6 +17,7 @@ class StepResult:
     """A finished step: data even when it failed. `started_us` and `ended_us` count from the run's start.
 
     `changes` are the parameters that its worker was told otherwise than they were asked.
+    `vectors` are what a run of kind embed is for; it has no text.
     """
 
     round: int
@@ -45,6 +46,8 @@ class StepResult:
     def delta(self) -> Delta:
         """The whole output as one delta."""
         return Delta(self.text, self.reasoning, self.tool_calls, self.refusal, self.logprobs)
+
+    vectors: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,6 +199,34 @@ WorkerEvent = Permitted | Delta | Completion
 
 
 @dataclass(frozen=True, slots=True)
+class EmbedCall:
+    """One attempt of kind embed to make. An input is a text, or the numbers of its tokens.
+
+    `dimensions` is the length of each vector; 0 leaves it to the model.
+    """
+
+    attempt_id: str
+    run_id: str
+    tenant_id: str
+    worker_id: str
+    pool_digest: str
+    inputs: tuple[object, ...]
+    dimensions: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The end of an attempt of kind embed: one vector for each input, as 32-bit little-endian floats."""
+
+    vectors: tuple[bytes, ...]
+    usage: Usage
+    cost_usd_micros: int
+    latency_us: int
+    served_model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class OpenedRun:
     """What is recorded before anything is dispatched."""
 
@@ -269,6 +297,24 @@ class WorkerPort(Protocol):
         cancels the provider call.
         """
         ...
+
+
+class EmbedPort(Protocol):
+    """Turns texts into vectors."""
+
+    async def embed(self, call: EmbedCall) -> Embedded:
+        """Make one attempt; raise PodiumError as WorkerPort does. Cancelling cancels the provider call."""
+        ...
+
+
+class NoEmbeddings(EmbedPort):
+    """Nobody makes vectors."""
+
+    async def embed(self, call: EmbedCall) -> Embedded:
+        """Refuse."""
+        raise PodiumError(
+            Code.UNAVAILABLE, f"{call.worker_id} cannot make embeddings here", reason="NO_EMBEDDINGS"
+        )
 
 
 class RecorderPort(Protocol):

@@ -60,6 +60,7 @@ class RunRequest:
             input_tokens_at_most=token_bound(self.question),
             max_cost_usd_micros=money_cap,
             has_money_cap=money_cap is not None or self.tenant_budget_usd_micros is not None,
+            makes_embeddings=self.kind is RunKind.EMBED,
         )
 
     def opened(

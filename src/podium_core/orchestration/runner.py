@@ -15,11 +15,12 @@ from podium_core.domain.ids import IdFactory
 from podium_core.domain.plan import Plan
 from podium_core.domain.policy import Verdict
 from podium_core.domain.pool import Pool, Worker
-from podium_core.domain.run import AttemptKind, RunOutcome
+from podium_core.domain.run import AttemptKind, RunKind, RunOutcome
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.asking import Asking
 from podium_core.orchestration.context import RunContext
 from podium_core.orchestration.eligible import eligible_workers, judge
+from podium_core.orchestration.embedding import embed
 from podium_core.orchestration.events import (
     AnswerDelta,
     Planned,
@@ -28,11 +29,14 @@ from podium_core.orchestration.events import (
     RunFinished,
     StepEnded,
     StepResult,
+    StepStarted,
 )
 from podium_core.orchestration.ledger import Ledger
 from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.perform import Round
 from podium_core.orchestration.ports import (
+    EmbedPort,
+    NoEmbeddings,
     ObserverPort,
     PlannerPort,
     PlanReply,
@@ -75,6 +79,7 @@ class Runner:
         ids: IdFactory,
         limits: RunnerLimits = RunnerLimits(),
         observer: ObserverPort = Unobserved(),
+        embedder: EmbedPort = NoEmbeddings(),
     ) -> None:
         self._planner = planner
         self._workers = workers
@@ -84,6 +89,7 @@ class Runner:
         self._limits = limits
         self._observer = observer
         self._retries = RetryBudget()
+        self._embedder = embedder
         self._closing: set[asyncio.Future[Any]] = set()
 
     async def run(self, request: RunRequest, pool: Pool) -> AsyncGenerator[RunEvent, None]:
@@ -96,16 +102,15 @@ class Runner:
         context = self._context(request, pool)
         verdicts, workers = await self._admit(request, pool)
         progress = _Progress(context, Asking(self._planner, context, request, workers))
-        reply = await progress.asking.before_opening()
+        is_embedding = request.kind is RunKind.EMBED
+        reply = None if is_embedding else await progress.asking.before_opening()
         await self._open(request, pool, verdicts, reply)
+        if is_embedding:
+            happening = self._embedding(progress, workers[0])
+        else:
+            happening = self._answering(progress, request, reply, verdicts)
         try:
-            if reply is None:
-                reply = await progress.asking.after_opening()
-                await self._recorder.append_plan(request.run_id, self._ids.new("evt"), reply)
-            if progress.asking.gated is not None:
-                await self._note(request.run_id, "gate", progress.asking.gated.facts)
-            yield Planned(request.run_id, reply, verdicts)
-            async with aclosing(self._rounds(progress, request, reply, verdicts)) as events:
+            async with aclosing(happening) as events:
                 async for event in events:
                     yield event
         except PodiumError as error:
@@ -120,6 +125,33 @@ class Runner:
             await self._shielded(self._seal(progress))
             raise
         yield await self._finish(progress)
+
+    async def _answering(
+        self,
+        progress: _Progress,
+        request: RunRequest,
+        reply: PlanReply | None,
+        verdicts: tuple[Verdict, ...],
+    ) -> AsyncGenerator[RunEvent, None]:
+        if reply is None:
+            reply = await progress.asking.after_opening()
+            await self._recorder.append_plan(request.run_id, self._ids.new("evt"), reply)
+        if progress.asking.gated is not None:
+            await self._note(request.run_id, "gate", progress.asking.gated.facts)
+        yield Planned(request.run_id, reply, verdicts)
+        async with aclosing(self._rounds(progress, request, reply, verdicts)) as events:
+            async for event in events:
+                yield event
+
+    async def _embedding(self, progress: _Progress, worker: Worker) -> AsyncGenerator[RunEvent, None]:
+        """Perform the one step of a run of kind embed, which has no plan."""
+        yield StepStarted(0, 0, worker.worker_id)
+        step = await embed(progress.context, self._embedder, worker)
+        progress.steps.append(step)
+        progress.answer = step if step.ok else None
+        progress.error = step.error
+        progress.outcome = RunOutcome.ANSWERED if step.ok else RunOutcome.FAILED
+        yield StepEnded(step)
 
     def _context(self, request: RunRequest, pool: Pool) -> RunContext:
         started_ns = self._clock.monotonic_ns()

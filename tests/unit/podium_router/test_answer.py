@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium_core.domain.usage import UsageSource
-from podium_router.answer import Answer, BadAnswerError, ProviderErrorEventError
+from podium_router.answer import Answer, ProviderErrorEventError
 from podium_router.calls import Delta
+from podium_router.vectors import BadAnswerError
 from tests.fakes.upstream import USAGE, chunk
 
 

@@ -111,6 +111,42 @@ class Completed(_message.Message):
     replay_message_json: bytes
     def __init__(self, finish_reason: _Optional[str] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., cost_usd_micros: _Optional[int] = ..., latency_us: _Optional[int] = ..., first_delta_us: _Optional[int] = ..., provider_response_id: _Optional[str] = ..., served_model: _Optional[str] = ..., message: _Optional[_Union[Delta, _Mapping]] = ..., replay_message_json: _Optional[bytes] = ...) -> None: ...
 
+class EmbedRequest(_message.Message):
+    __slots__ = ("attempt_id", "run_id", "tenant_id", "worker_id", "pool_digest", "input_json", "dimensions")
+    ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    POOL_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    INPUT_JSON_FIELD_NUMBER: _ClassVar[int]
+    DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
+    attempt_id: str
+    run_id: str
+    tenant_id: str
+    worker_id: str
+    pool_digest: str
+    input_json: bytes
+    dimensions: int
+    def __init__(self, attempt_id: _Optional[str] = ..., run_id: _Optional[str] = ..., tenant_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., pool_digest: _Optional[str] = ..., input_json: _Optional[bytes] = ..., dimensions: _Optional[int] = ...) -> None: ...
+
+class EmbedResponse(_message.Message):
+    __slots__ = ("leaf_index", "vectors", "usage", "cost_usd_micros", "latency_us", "provider_response_id", "served_model")
+    LEAF_INDEX_FIELD_NUMBER: _ClassVar[int]
+    VECTORS_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
+    COST_USD_MICROS_FIELD_NUMBER: _ClassVar[int]
+    LATENCY_US_FIELD_NUMBER: _ClassVar[int]
+    PROVIDER_RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
+    SERVED_MODEL_FIELD_NUMBER: _ClassVar[int]
+    leaf_index: int
+    vectors: _containers.RepeatedScalarFieldContainer[bytes]
+    usage: _plan_pb2.Usage
+    cost_usd_micros: int
+    latency_us: int
+    provider_response_id: str
+    served_model: str
+    def __init__(self, leaf_index: _Optional[int] = ..., vectors: _Optional[_Iterable[bytes]] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., cost_usd_micros: _Optional[int] = ..., latency_us: _Optional[int] = ..., provider_response_id: _Optional[str] = ..., served_model: _Optional[str] = ...) -> None: ...
+
 class ListWorkersRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -40,6 +40,11 @@ class RouterServiceStub:
                 request_serializer=podium_dot_router_dot_v1_dot_router__service__pb2.CompleteRequest.SerializeToString,
                 response_deserializer=podium_dot_router_dot_v1_dot_router__service__pb2.CompleteResponse.FromString,
                 _registered_method=True)
+        self.Embed = channel.unary_unary(
+                '/podium.router.v1.RouterService/Embed',
+                request_serializer=podium_dot_router_dot_v1_dot_router__service__pb2.EmbedRequest.SerializeToString,
+                response_deserializer=podium_dot_router_dot_v1_dot_router__service__pb2.EmbedResponse.FromString,
+                _registered_method=True)
         self.ListWorkers = channel.unary_unary(
                 '/podium.router.v1.RouterService/ListWorkers',
                 request_serializer=podium_dot_router_dot_v1_dot_router__service__pb2.ListWorkersRequest.SerializeToString,
@@ -59,6 +64,14 @@ class RouterServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Embed(self, request, context):
+        """Performs exactly one attempt of kind embed: asks audit for the permit, makes one provider call for all
+        inputs, ends the attempt. The run must be of kind embed, the worker have the feature `embeddings`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListWorkers(self, request, context):
         """The pool as it is now, with the digest that pins it.
         """
@@ -73,6 +86,11 @@ def add_RouterServiceServicer_to_server(servicer, server):
                     servicer.Complete,
                     request_deserializer=podium_dot_router_dot_v1_dot_router__service__pb2.CompleteRequest.FromString,
                     response_serializer=podium_dot_router_dot_v1_dot_router__service__pb2.CompleteResponse.SerializeToString,
+            ),
+            'Embed': grpc.unary_unary_rpc_method_handler(
+                    servicer.Embed,
+                    request_deserializer=podium_dot_router_dot_v1_dot_router__service__pb2.EmbedRequest.FromString,
+                    response_serializer=podium_dot_router_dot_v1_dot_router__service__pb2.EmbedResponse.SerializeToString,
             ),
             'ListWorkers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListWorkers,
@@ -108,6 +126,33 @@ class RouterService:
             '/podium.router.v1.RouterService/Complete',
             podium_dot_router_dot_v1_dot_router__service__pb2.CompleteRequest.SerializeToString,
             podium_dot_router_dot_v1_dot_router__service__pb2.CompleteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Embed(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/podium.router.v1.RouterService/Embed',
+            podium_dot_router_dot_v1_dot_router__service__pb2.EmbedRequest.SerializeToString,
+            podium_dot_router_dot_v1_dot_router__service__pb2.EmbedResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,10 @@ class RouterServiceStub:
     """Performs exactly one attempt: asks audit for the permit, makes one provider call, ends the attempt.
     Retries and fallback workers are the caller's, who counts them against the run's caps.
     """
+    Embed: _grpc.UnaryUnaryMultiCallable[_router_service_pb2.EmbedRequest, _router_service_pb2.EmbedResponse]
+    """Performs exactly one attempt of kind embed: asks audit for the permit, makes one provider call for all
+    inputs, ends the attempt. The run must be of kind embed, the worker have the feature `embeddings`.
+    """
     ListWorkers: _grpc.UnaryUnaryMultiCallable[_router_service_pb2.ListWorkersRequest, _router_service_pb2.ListWorkersResponse]
     """The pool as it is now, with the digest that pins it."""
 
@@ -48,6 +52,10 @@ class RouterServiceAsyncStub(RouterServiceStub):
     Complete: _aio.UnaryStreamMultiCallable[_router_service_pb2.CompleteRequest, _router_service_pb2.CompleteResponse]  # type: ignore[assignment]
     """Performs exactly one attempt: asks audit for the permit, makes one provider call, ends the attempt.
     Retries and fallback workers are the caller's, who counts them against the run's caps.
+    """
+    Embed: _aio.UnaryUnaryMultiCallable[_router_service_pb2.EmbedRequest, _router_service_pb2.EmbedResponse]  # type: ignore[assignment]
+    """Performs exactly one attempt of kind embed: asks audit for the permit, makes one provider call for all
+    inputs, ends the attempt. The run must be of kind embed, the worker have the feature `embeddings`.
     """
     ListWorkers: _aio.UnaryUnaryMultiCallable[_router_service_pb2.ListWorkersRequest, _router_service_pb2.ListWorkersResponse]  # type: ignore[assignment]
     """The pool as it is now, with the digest that pins it."""
@@ -63,6 +71,16 @@ class RouterServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_router_service_pb2.CompleteResponse], _abc.AsyncIterator[_router_service_pb2.CompleteResponse]]:
         """Performs exactly one attempt: asks audit for the permit, makes one provider call, ends the attempt.
         Retries and fallback workers are the caller's, who counts them against the run's caps.
+        """
+
+    @_abc_1.abstractmethod
+    def Embed(
+        self,
+        request: _router_service_pb2.EmbedRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_router_service_pb2.EmbedResponse, _abc.Awaitable[_router_service_pb2.EmbedResponse]]:
+        """Performs exactly one attempt of kind embed: asks audit for the permit, makes one provider call for all
+        inputs, ends the attempt. The run must be of kind embed, the worker have the feature `embeddings`.
         """
 
     @_abc_1.abstractmethod

@@ -12,6 +12,9 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.orchestration.ports import (
     Completion,
     Delta,
+    EmbedCall,
+    Embedded,
+    EmbedPort,
     Permitted,
     StepCall,
     WorkerEvent,
@@ -25,7 +28,7 @@ from podium_gateway.adapters.inside import Inside
 from podium_gateway.side_thread import aside
 
 
-class RouterWorkers(WorkerPort):
+class RouterWorkers(WorkerPort, EmbedPort):
     """Has the router make attempts. `on_conflict` hears when the router knows another pool.
 
     While the router restarts, an attempt waits up to `connect_wait_s` for it, since nothing is dispatched
@@ -73,6 +76,38 @@ class RouterWorkers(WorkerPort):
             raise
         finally:
             rpc.cancel()
+
+    async def embed(self, call: EmbedCall) -> Embedded:
+        """Make one attempt of kind embed, as the port says."""
+        metadata = call_metadata()
+        await self._connected(call.timeout_s)
+        request = router_service_pb2.EmbedRequest(
+            attempt_id=call.attempt_id,
+            run_id=call.run_id,
+            tenant_id=call.tenant_id,
+            worker_id=call.worker_id,
+            pool_digest=call.pool_digest,
+            input_json=json_bytes(list(call.inputs)),
+            dimensions=call.dimensions,
+        )
+        try:
+            with Inside("router"):
+                answer = await self._stub.Embed(request, timeout=call.timeout_s, metadata=metadata)
+        except PodiumError as error:
+            if error.code is Code.CONFLICT:
+                self._on_conflict()
+            raise
+        if len(answer.vectors) != len(call.inputs):
+            raise PodiumError(
+                Code.PROVIDER_FAILED, "the worker left inputs out", reason="PROVIDER_BAD_ANSWER"
+            )
+        return Embedded(
+            vectors=tuple(answer.vectors),
+            usage=usage_from_proto(answer.usage),
+            cost_usd_micros=answer.cost_usd_micros,
+            latency_us=answer.latency_us,
+            served_model=answer.served_model,
+        )
 
     async def _connected(self, timeout_s: float) -> None:
         if self._channel.get_state(try_to_connect=True) is grpc.ChannelConnectivity.READY:

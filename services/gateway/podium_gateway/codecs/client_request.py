@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
-from podium_core.domain.run import Question
+from podium_core.domain.run import Question, RunKind
 from podium_gateway.codecs.fields import as_string, refuse
 from podium_gateway.codecs.openai_parameters import Parameters
 from podium_gateway.codecs.openai_podium import Wishes
@@ -27,6 +27,7 @@ class ClientRequest:
     question: Question
     parameters: Parameters
     wishes: Wishes
+    kind: RunKind = RunKind.CHAT
 
     @property
     def tier(self) -> str:

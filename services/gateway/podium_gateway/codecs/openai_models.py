@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_core.domain.policy import WorkerFilter
-from podium_core.domain.pool import Health, Pool, Worker
+from podium_core.domain.pool import EMBEDDINGS_FEATURE, Health, Pool, Worker
 from podium_gateway.codecs.client_request import WORKER_PREFIX, model_not_found
 
 _OWNER = "podium"
@@ -36,7 +36,11 @@ def model_list(
     return {
         "object": "list",
         "data": [_openai(model, created) for model in models],
-        "models": [_codex(model, rank) for rank, model in enumerate(models)],
+        "models": [
+            _codex(model, rank)
+            for rank, model in enumerate(models)
+            if EMBEDDINGS_FEATURE not in model.features
+        ],
     }
 
 
@@ -57,13 +61,14 @@ def _models(pool: Pool, allowed: WorkerFilter, inner_step_output_tokens: int) ->
         if worker.worker_id not in allowed.excluded
         and (allowed.only is None or worker.worker_id in allowed.only)
     ]
+    answering = [worker for worker in workers if not worker.card.makes_embeddings]
     tiers = [
-        _tier(TIER, f"A team of up to {MAX_STEPS} workers, conducted", workers, inner_step_output_tokens),
-        _tier(FAST_TIER, "One worker, chosen for the question", workers, 0),
+        _tier(TIER, f"A team of up to {MAX_STEPS} workers, conducted", answering, inner_step_output_tokens),
+        _tier(FAST_TIER, "One worker, chosen for the question", answering, 0),
         _tier(
             MAX_TIER,
             f"A team of up to {MAX_STEPS} workers, conducted in rounds that revise the answer",
-            workers,
+            answering,
             inner_step_output_tokens,
         ),
     ]

@@ -15,7 +15,7 @@ from yarl import URL
 
 from podium_core.domain.errors import PodiumError, invalid
 from podium_router import failures
-from podium_router.answer import Answer, BadAnswerError, ProviderErrorEventError
+from podium_router.answer import Answer, ProviderErrorEventError
 from podium_router.body import Body
 from podium_router.calls import ApiKey, Credentials, Piece
 from podium_router.ports import DeltaSink, ProviderRequest, Sending
@@ -25,6 +25,7 @@ from podium_router.providers.gate import Passage
 from podium_router.providers.library import Library
 from podium_router.providers.refusals import provider_refusal
 from podium_router.providers.translation import check_request, library_arguments
+from podium_router.vectors import BadAnswerError
 
 _SILENT_ON_REASONING: Final = frozenset({"anthropic", "bedrock"})
 """They count no reasoning tokens of their own; what the library reports is its guess."""

@@ -8,11 +8,12 @@ from aiohttp import ClientError, ClientResponse
 
 from podium_core.domain.errors import PodiumError
 from podium_router import failures
-from podium_router.answer import Answer, BadAnswerError, ProviderErrorEventError
+from podium_router.answer import Answer, ProviderErrorEventError
 from podium_router.body import Body
 from podium_router.ports import DeltaSink, ProviderRequest, Sending
 from podium_router.providers.exchange import Exchange, Outgoing, Pause, broken
 from podium_router.providers.sse import EventTooLargeError, SseEvent, SseParser
+from podium_router.vectors import BadAnswerError
 
 _DONE: Final = b"[DONE]"
 
@@ -84,7 +85,8 @@ class NativeCall:
             if request.stream and response.content_type != "application/json":
                 is_done = await self._read_stream(response, answer, sink, pause)
             else:
-                delta = answer.take_message(json.loads(await self._exchange.read(response)))
+                body = json.loads(await self._exchange.read(response))
+                delta = answer.take_vectors(body) if request.is_embedding else answer.take_message(body)
                 if request.stream:
                     sink.put(delta)
             answer.close()

@@ -1,0 +1,126 @@
+"""Vectors through a real router: one permit, one request, in numbers or base64 as the provider likes."""
+
+import asyncio
+import base64
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.plan.v1 import plan_pb2
+from podium.router.v1 import router_service_pb2 as pb
+from podium_core.domain.errors import Code, PodiumError
+from podium_core.runtime.grpc_client import call_metadata
+from podium_core.runtime.grpc_errors import rpc_errors
+from tests.fakes.router_rig import KEY, Rig, router_rig
+from tests.fakes.upstream import Reply
+
+WORKER = {"features": ["embeddings"]}
+
+
+def _packed(*values: float) -> bytes:
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+def _reply(*embeddings: Any, order: tuple[int, ...] | None = None) -> Reply:
+    data = [{"object": "embedding", "index": i, "embedding": e} for i, e in enumerate(embeddings)]
+    shown = [data[i] for i in order] if order else data
+    body = {"data": shown, "model": "served", "usage": {"prompt_tokens": 9, "total_tokens": 9}}
+    return Reply(body=json.dumps(body).encode())
+
+
+async def _embed(rig: Rig, inputs: list[Any], *, caller: str = "gateway", **changes: Any) -> pb.EmbedResponse:
+    request = pb.EmbedRequest(
+        attempt_id="att_e",
+        run_id="run_1",
+        tenant_id="acme",
+        worker_id="w",
+        pool_digest=rig.catalog.pool().pool_digest,
+        input_json=json.dumps(inputs).encode(),
+    )
+    for name, value in changes.items():
+        setattr(request, name, value)
+    with rpc_errors("router"):
+        answer: pb.EmbedResponse = await rig.stub(caller).Embed(request, timeout=10, metadata=call_metadata())
+    return answer
+
+
+async def test_vectors_come_in_the_order_of_their_inputs(tls_dir: Path, tmp_path: Path) -> None:
+    in_base64 = base64.b64encode(_packed(0.5, 1.0)).decode()
+    async with router_rig(tls_dir, tmp_path, worker=WORKER) as rig:
+        rig.upstream.default = _reply([1.5, -2.0], in_base64, order=(1, 0))
+        answer = await _embed(rig, ["a", "b"], dimensions=2)
+        (seen,) = rig.upstream.requests
+        end = await rig.audit.end_of("att_e")
+    assert list(answer.vectors) == [_packed(1.5, -2.0), _packed(0.5, 1.0)]
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (9, 0)
+    assert answer.cost_usd_micros == 9
+    assert seen.path == "/v1/embeddings"
+    assert seen.fields == {
+        "model": "w-model",
+        "input": ["a", "b"],
+        "encoding_format": "float",
+        "dimensions": 2,
+    }
+    assert seen.headers["Authorization"] == f"Bearer {KEY}"
+    assert (end.usage, end.cost_usd_micros) == (answer.usage, 9)
+    assert end.outcome == plan_pb2.ATTEMPT_OUTCOME_COMPLETED
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"data": []},
+        {"data": [{"index": 0, "embedding": []}]},
+        {"data": [{"index": 0, "embedding": ["x"]}]},
+        {"data": [{"index": 1, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}]},
+        {"data": [{"index": 0, "embedding": "AAA"}]},
+        {"data": [{"index": 0, "embedding": [1e60]}]},
+        {"choices": []},
+    ],
+)
+async def test_what_is_no_vector_is_a_typed_failure(tls_dir: Path, tmp_path: Path, bad: Any) -> None:
+    async with router_rig(tls_dir, tmp_path, worker=WORKER) as rig:
+        rig.upstream.default = Reply(body=json.dumps(bad).encode())
+        with pytest.raises(PodiumError) as caught:
+            await _embed(rig, ["a"])
+    assert (caught.value.code, caught.value.reason) == (Code.PROVIDER_FAILED, "PROVIDER_BAD_ANSWER")
+
+
+async def test_each_worker_does_only_what_it_is_for(tls_dir: Path, tmp_path: Path) -> None:
+    async with router_rig(tls_dir, tmp_path, worker=WORKER) as rig:
+        with pytest.raises(PodiumError) as chat:
+            await rig.complete()
+        rig.write_pool(w={})
+        with pytest.raises(PodiumError) as embed:
+            await _embed(rig, ["a"])
+        assert rig.upstream.requests == []
+    assert {chat.value.reason, embed.value.reason} == {"WORKER_UNSUITABLE"}
+
+
+async def test_only_the_gateway_may_ask_and_only_for_arrays(tls_dir: Path, tmp_path: Path) -> None:
+    async with router_rig(tls_dir, tmp_path, worker=WORKER) as rig:
+        with pytest.raises(PodiumError) as caller:
+            await _embed(rig, ["a"], caller="conductor")
+        with pytest.raises(PodiumError) as shape:
+            await _embed(rig, [], input_json=b'"a"')
+        assert rig.upstream.requests == []
+    assert caller.value.code is Code.POLICY_DENIED
+    assert shape.value.code is Code.INVALID_REQUEST
+
+
+async def test_a_hang_up_closes_the_providers_connection(tls_dir: Path, tmp_path: Path) -> None:
+    async with router_rig(tls_dir, tmp_path, worker=WORKER) as rig:
+        rig.upstream.default = _reply([1.0]).but(delay_s=30)
+        asking = asyncio.create_task(_embed(rig, ["a"]))
+        (seen,) = await rig.upstream.seen()
+        asking.cancel()
+        async with asyncio.timeout(1):
+            while seen.ended_s is None:
+                await asyncio.sleep(0.01)
+        end = await rig.audit.end_of("att_e")
+    assert seen.was_hung_up
+    assert end.outcome == plan_pb2.ATTEMPT_OUTCOME_CANCELLED
