@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,27 @@ def test_openai_python_speaks_responses(podium: Cluster) -> None:
     assert [event.sequence_number for event in events] == list(range(len(events)))
     assert streamed.usage is not None
     assert streamed.usage.total_tokens == streamed.usage.input_tokens + streamed.usage.output_tokens
+
+
+def test_openai_python_stores_continues_and_leaves_to_the_background(podium: Cluster) -> None:
+    with openai.OpenAI(base_url=v1(podium), api_key=podium.api_key, max_retries=0) as api:
+        begun = api.responses.create(model="podium", input=ASKED, background=True)
+        done, until = begun, time.monotonic() + 30
+        while done.status in ("queued", "in_progress") and time.monotonic() < until:
+            time.sleep(0.05)
+            done = api.responses.retrieve(begun.id)
+        assert ANSWER in done.output_text
+        follow = api.responses.create(
+            model="podium-fast", input="What is 17 * 23?", previous_response_id=begun.id
+        )
+        assert "391" in follow.output_text
+        resumed = list(api.responses.retrieve(begun.id, stream=True, starting_after=1))
+        assert resumed[-1].type == "response.completed"
+        assert resumed[0].sequence_number > 1
+        for response_id in (begun.id, follow.id):
+            api.responses.delete(response_id)
+            with pytest.raises(openai.NotFoundError):
+                api.responses.retrieve(response_id)
 
 
 def test_anthropic_python_speaks_messages(podium: Cluster) -> None:

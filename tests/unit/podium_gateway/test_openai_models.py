@@ -33,6 +33,16 @@ def test_the_tiers_window_leaves_room_for_histories() -> None:
     assert windows == [200_000 - 4 * 4_096, 200_000, 200_000 - 4 * 4_096]
 
 
+def test_the_catalogue_offers_freeform_patches_only_where_tools_can_be_called() -> None:
+    patches = {m["slug"]: m["apply_patch_tool_type"] for m in _listed()["models"]}
+    assert (patches["podium"], patches["worker/wide"], patches["worker/sums"]) == (
+        "freeform",
+        "freeform",
+        None,
+    )
+    assert all(m["supports_reasoning_summaries"] for m in _listed()["models"])
+
+
 def test_demo_workers_say_so() -> None:
     by_id = {m["id"]: m for m in _listed()["data"]}
     assert by_id["worker/sums"]["demo"]
