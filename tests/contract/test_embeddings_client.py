@@ -111,10 +111,10 @@ async def test_a_bad_field_is_named(changes: dict[str, Any], param: str) -> None
 async def test_a_worker_does_only_what_it_is_for() -> None:
     embedder, workers = FakeEmbedder(), FakeWorkers()
     async with _client(embedder=embedder, workers=workers) as (client, _):
-        with pytest.raises(openai.PermissionDeniedError) as caught:
+        with pytest.raises(openai.BadRequestError) as caught:
             await client.embeddings.create(model="worker/alpha", input="x")
         assert "capability.embeddings" in str(caught.value)
-        with pytest.raises(openai.PermissionDeniedError) as caught:
+        with pytest.raises(openai.BadRequestError) as caught:
             await client.chat.completions.create(
                 model="worker/bge", messages=[{"role": "user", "content": "x"}]
             )

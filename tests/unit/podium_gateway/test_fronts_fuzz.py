@@ -3,6 +3,7 @@ whatever pieces is told in well-formed events."""
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -178,3 +179,15 @@ def test_responses_items_open_once_close_once_and_lose_nothing(
         for e in sorted(events, key=lambda e: e.get("output_index", 0))
         if e["type"] == "response.output_item.done"
     ]
+
+
+def test_a_refusal_is_said_where_the_answer_would_be() -> None:
+    finished, step = _finished()
+    refusing = replace(step, refusal="I cannot.", finish_reason="stop")
+    message = MessageEncoder("run_1", model="podium", shows_thinking=True)
+    told = _read(message.delta(Delta(refusal="I cannot.")) + message.finish(finished, refusing, {}))
+    assert told[1]["delta"] == {"type": "text_delta", "text": "I cannot."}
+    assert told[-2]["delta"]["stop_reason"] == "refusal"
+    response = ResponseEncoder(ResponseFrame("run_1", "podium", 1, {}, frozenset()))
+    events = _read(response.delta(Delta(refusal="I cannot.")) + response.finish(finished, refusing, {}))
+    assert events[-1]["response"]["output"][0]["content"][0]["text"] == "I cannot."

@@ -50,8 +50,8 @@ def message_object(
     content: list[object] = []
     if answer.reasoning and shows_thinking:
         content.append({"type": "thinking", "thinking": answer.reasoning, "signature": ""})
-    if answer.text:
-        content.append({"type": "text", "text": answer.text})
+    if answer.words:
+        content.append({"type": "text", "text": answer.words})
     content.extend(_tool_use(call) for call in answer.tool_calls)
     return {
         **_envelope(finished.run_id, model),
@@ -69,7 +69,7 @@ def dry_run_object(run_id: str, *, model: str, podium: Mapping[str, object]) -> 
 
 def stop_reason(answer: StepResult) -> str:
     """Return why the answer ended, in Anthropic's words."""
-    return _STOP_REASONS.get(answer.finish_reason, "end_turn")
+    return "refusal" if answer.refusal else _STOP_REASONS.get(answer.finish_reason, "end_turn")
 
 
 def _envelope(run_id: str, model: str) -> dict[str, object]:
@@ -143,8 +143,8 @@ class MessageEncoder:
         texts: list[str] = []
         if delta.reasoning and self._shows_thinking:
             self._place(("thinking", 0), delta.reasoning, {}, texts)
-        if delta.text:
-            self._place(("text", 0), delta.text, {}, texts)
+        if words := delta.text or delta.refusal:
+            self._place(("text", 0), words, {}, texts)
         for position, call in enumerate(delta.tool_calls):
             index = call.get("index", position)
             place = ("tool_use", index if isinstance(index, int) else position)

@@ -157,8 +157,8 @@ def output_items(frame: ResponseFrame, answer: StepResult, summary: Sequence[str
     items: list[Item] = []
     if summary or answer.reasoning:
         items.append(frame.reasoning(0, summary, answer.reasoning))
-    if answer.text or not answer.tool_calls:
-        items.append(frame.message(len(items), answer.text))
+    if answer.words or not answer.tool_calls:
+        items.append(frame.message(len(items), answer.words))
     for call in answer.tool_calls:
         items.append(frame.call(len(items), call))
     return items

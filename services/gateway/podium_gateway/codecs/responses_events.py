@@ -70,12 +70,12 @@ class ResponseEncoder:
             item.text.append(delta.reasoning)
             place = {**self._place(item, "rs"), "content_index": 0}
             texts.append(self._event("response.reasoning_text.delta", **place, delta=delta.reasoning))
-        if delta.text:
+        if words := delta.text or delta.refusal:
             self._close_reasoning(texts)
             item = self._open_message(texts)
-            item.text.append(delta.text)
+            item.text.append(words)
             place = {**self._place(item, "msg"), "content_index": 0}
-            texts.append(self._event("response.output_text.delta", **place, delta=delta.text, logprobs=[]))
+            texts.append(self._event("response.output_text.delta", **place, delta=words, logprobs=[]))
         for position, call in enumerate(delta.tool_calls):
             self._close_reasoning(texts)
             index = call.get("index", position)
