@@ -11,6 +11,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
+from podium_core.domain.conversation import ItemKey
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import RandomIds
 from podium_gateway.stored import StoredResponse, StoredResponses
@@ -247,6 +248,28 @@ async def test_a_failed_run_is_a_failed_response() -> None:
         done = await _finished(client, begun.id)
     assert done.status == "failed"
     assert done.to_dict()["error"]["reason"] == "stream_incomplete"
+
+
+class _Stuck(FakeConversations):
+    """Never finishes keeping anything."""
+
+    async def put(self, key: ItemKey, data: bytes, **_: Any) -> int:
+        await asyncio.Event().wait()
+        return 0
+
+
+async def test_a_hang_up_before_the_id_is_known_stops_the_run() -> None:
+    recorder, gate = FakeRecorder(), asyncio.Event()
+    workers = FakeWorkers(default=Reply(gate=gate))
+    async with _client(conversations=_Stuck(), recorder=recorder, workers=workers) as (client, edge):
+        begin = client.responses.create(model="podium", input=ASKED, background=True)
+        asking = asyncio.ensure_future(begin)
+        while not workers.log:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        assert await edge.edge.admission.empty(2)
+    assert recorder.only.sealed is not None
+    assert recorder.only.sealed.outcome.value == "cancelled"
 
 
 async def test_background_without_a_place_to_keep_it_starts_nothing() -> None:

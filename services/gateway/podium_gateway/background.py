@@ -80,7 +80,8 @@ class Background:
     ) -> web.StreamResponse:
         """Let the run go on by itself, and answer with its first state or its stream.
 
-        Raises PodiumError when the state cannot be kept: then nobody could read the answer.
+        Raises PodiumError when the state cannot be kept: then nobody could read the answer, so the run is
+        stopped, as it is when the client hangs up before it knows the response's id.
         """
         answer = asked.rendering.streamed(context)
         telling = _Telling(principal, run)
@@ -88,7 +89,7 @@ class Background:
         telling.state = StoredResponse(_response_of(telling.events[0]))
         try:
             await self._stored.put(principal, telling.state, run.run_id, alive_s=_ALIVE_S)
-        except PodiumError:
+        except (PodiumError, asyncio.CancelledError):
             run.cancel()
             raise
         response_id = str(telling.state.response["id"])

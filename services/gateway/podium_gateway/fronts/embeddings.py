@@ -8,6 +8,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_gateway.answers import AnswerContext, Answered, Asked, StreamedAnswer
 from podium_gateway.codecs.embeddings import decode_embeddings_request, embeddings_object
 from podium_gateway.codecs.openai_answer import json_text
+from podium_gateway.side_thread import aside
 
 
 class EmbeddingsFront:
@@ -16,7 +17,7 @@ class EmbeddingsFront:
     async def decode(self, body: bytes, principal: Principal) -> Asked:
         """Return what the client asks for; raise PodiumError naming the field to blame."""
         del principal
-        decoded = decode_embeddings_request(body)
+        decoded = await aside(len(body), decode_embeddings_request, body)
         return Asked(decoded.request, EmbeddingsRendering(decoded.in_base64))
 
 
