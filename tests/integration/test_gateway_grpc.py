@@ -323,7 +323,8 @@ async def test_the_process_drains_on_sigterm(tls_dir: Path, tmp_path: Path) -> N
             listening = json.loads(await process.stderr.readline())
             url = f"http://127.0.0.1:{listening['port']}"
             async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session:
-                await _until(lambda: services.router.list_calls)
+                while (await session.get("/v1/models")).status != 200:
+                    await asyncio.sleep(0.02)  # the pool is on its way
                 body = {**ASKED, "model": "worker/alpha", "stream": True}
                 async with session.post("/v1/chat/completions", json=body) as response:
                     assert response.status == 200
