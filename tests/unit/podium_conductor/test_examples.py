@@ -49,6 +49,7 @@ def perform(text: str, max_steps: int = 5) -> tuple[str, int]:
             1,
         ),
         ("What is 2+2, and reverse '`<think>`'?", "4; `>kniht<`", 3),
+        ("Sort the words pear, apple and fig alphabetically.", "apple, fig, pear", 1),
     ],
 )
 def test_questions_are_answered(asked: str, expected: str, step_count: int) -> None:
