@@ -33,6 +33,9 @@ _MOST_OF_A_SKILL = 100
 _RUNS_CODE = frozenset({"codeio"})
 """Generators that execute programs from their data set, which may write files: never called here."""
 
+_DRAWS_BY_HASH = frozenset({"isomorphic_strings", "list_functions", "polynomial_multiplication"})
+"""Generators that go through sets, so that each process makes other questions from the same seed."""
+
 _COARSE = {
     "arithmetic": "addition multiplication division operation-order fractions decimals percent-of"
     " percent-change powers-and-roots modular-arithmetic rounding digit-sums mean",
@@ -94,7 +97,7 @@ def generated_examples(data: Path | None, per_family: int) -> Iterator[Example]:
         return
     for key, config in sorted(json.loads(path.read_text("utf-8"))["config"].items()):
         level, _, family = key.partition("/")
-        if is_held_out_family(family) or family in _RUNS_CODE:
+        if is_held_out_family(family) or family in _RUNS_CODE | _DRAWS_BY_HASH:
             continue
         skill = family.replace("_", " ") + (", hard" if level == "hard" else "")
         options = {name: value for name, value in config.items() if name not in ("size", "seed")}
