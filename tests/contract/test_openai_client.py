@@ -115,7 +115,7 @@ async def test_tool_calls_streamed_and_whole() -> None:
     for message in (answer.choices[0].message, final.choices[0].message):
         assert message.tool_calls is not None
         assert message.tool_calls[0].function.arguments == '{"a":1}'  # type: ignore[union-attr]
-        assert message.tool_calls[0].id == "call_1"
+        assert message.tool_calls[0].id.startswith("pod_")
     assert answer.choices[0].finish_reason == final.choices[0].finish_reason == "tool_calls"
     assert workers.calls[0].parameters["tools"] == [TOOL]
 

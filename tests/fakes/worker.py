@@ -29,6 +29,7 @@ class Reply:
     pieces: tuple[str, ...] = ()
     reasoning: str = ""
     tool_calls: tuple[dict[str, object], ...] = ()
+    replay: Mapping[str, object] | None = None
     finish_reason: str = "stop"
     usage: Usage = Usage(input_tokens=10, output_tokens=5)
     cost_usd_micros: int = 7
@@ -116,4 +117,5 @@ class FakeWorkers(WorkerPort):
             latency_us=reply.latency_us,
             served_model=f"{call.worker_id}-model",
             message=Delta() if call.stream else whole,
+            replay=reply.replay,
         )

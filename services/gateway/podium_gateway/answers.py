@@ -79,6 +79,7 @@ class StreamedAnswer(ABC):
         self._choice = 0
         """Which answer the output belongs to, where several were asked for."""
         self.is_complete = False
+        self.is_answered = False
 
     def render(self, events: Sequence[RunEvent]) -> str:
         """Return the text of a batch; empty when it holds nothing for this client."""
@@ -141,6 +142,7 @@ class StreamedAnswer(ABC):
         answer = done.answer
         if not self._has_output and answer.delta.has_output:
             self._output(answer.delta, texts)
+        self.is_answered = True
         self._answered(done, texts)
 
     def _podium(self, finished: RunFinished) -> dict[str, object]:

@@ -10,10 +10,12 @@ from podium_core.domain.ids import IdFactory
 from podium_core.orchestration.ports import EmbedPort, NoEmbeddings, PlannerPort, RecorderPort, WorkerPort
 from podium_core.orchestration.runner import Runner
 from podium_core.runtime.telemetry import Telemetry
+from podium_gateway.adapters.contents import rendered
 from podium_gateway.admission import Admission
 from podium_gateway.auth import Authenticator
 from podium_gateway.background import Background
 from podium_gateway.budgets import Budgets
+from podium_gateway.continuations import Continuations, PausingRunner
 from podium_gateway.dry_run import DryRuns
 from podium_gateway.handler import RunHandler, StreamLimits
 from podium_gateway.http import Edge
@@ -29,6 +31,7 @@ from podium_gateway.ports import (
     StopPort,
     UsagePort,
 )
+from podium_gateway.repeats import Repeats
 from podium_gateway.responses_routes import ResponsesRoutes
 from podium_gateway.runs import Runs
 from podium_gateway.schemas.checker import SchemaChecker
@@ -68,8 +71,9 @@ def build_edge(
         return Runner(backing.planner, workers, recorder, clock, ids, limits, observer, backing.embedder)
 
     intake = _intake(backing, settings, observer, clock)
+    continuations = Continuations(backing.conversations, rendered, settings.continuation_ttl_s)
     runs = Runs(
-        runner=runner_over(backing.workers, backing.recorder),
+        runner=PausingRunner(runner_over(backing.workers, backing.recorder), continuations),
         leases=backing.leases,
         budgets=backing.budgets,
         telemetry=observer,
@@ -88,6 +92,8 @@ def build_edge(
         runs=runs,
         dry_runs=DryRuns(runner_over, backing.recorder, limits),
         background=background,
+        continuations=continuations,
+        repeats=_repeats(backing.conversations, settings),
         pool=backing.pool,
         clock=clock,
         checker=SchemaChecker(),
@@ -116,4 +122,15 @@ def _intake(backing: Backing, settings: GatewaySettings, observer: RunTelemetry,
         Limiter(backing.limits, clock, observer.limited),
         max_body_bytes=settings.max_body_bytes,
         body_timeout_s=settings.body_timeout_s,
+    )
+
+
+def _repeats(kept: ConversationPort, settings: GatewaySettings) -> Repeats:
+    return Repeats(
+        kept,
+        ttl_s=settings.idempotency_ttl_s,
+        linger_s=settings.idempotency_linger_s,
+        first_byte_s=settings.first_byte_s,
+        keep_alive_s=settings.keep_alive_s,
+        write_stall_s=settings.write_stall_s,
     )

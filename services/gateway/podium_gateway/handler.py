@@ -7,10 +7,12 @@ from aiohttp import web
 from podium_core.domain.clock import Clock
 from podium_gateway.answers import AnswerContext, Asked, Front, next_text, whole_answer
 from podium_gateway.background import Background
+from podium_gateway.continuations import Continuations
 from podium_gateway.dry_run import DryRuns
 from podium_gateway.intake import Intake
 from podium_gateway.live_run import LiveRun
 from podium_gateway.ports import PoolPort
+from podium_gateway.repeats import Performance, Repeats
 from podium_gateway.runs import Runs
 from podium_gateway.schemas.checker import SchemaChecker
 from podium_gateway.schemas.contract import contract_of
@@ -36,6 +38,8 @@ class RunHandler:
     runs: Runs
     dry_runs: DryRuns
     background: Background
+    continuations: Continuations
+    repeats: Repeats
     pool: PoolPort
     clock: Clock
     checker: SchemaChecker
@@ -47,20 +51,35 @@ class RunHandler:
         principal = self.intake.authenticator.principal(request.headers)
         slot = self.intake.admission.enter(principal.tenant.tenant_id)
         run: LiveRun | None = None
+        performance: Performance | None = None
         try:
-            asked = await front.decode(await self.intake.body(request, slot), principal)
+            body = await self.intake.body(request, slot)
+            asked = await front.decode(body, principal)
             pool = self.pool.current()
             contract = await contract_of(asked.request.parameters.passed, self.checker)
-            run_request = self.runs.request(asked.request, principal, pool, contract)
+            asked_run = self.runs.request(asked.request, principal, pool, contract)
+            run_request = await self.continuations.resumed(asked_run, pool)
             claim = await self.intake.claim(request, principal, run_request, slot)
             context = self.runs.context(asked.request, run_request, pool, started_ns)
             if asked.request.wishes.dry_run:
                 podium = await self.dry_runs.plan(run_request, pool, context.view)
                 return _whole(asked.rendering.dry_run(podium, context), context)
-            run = self.runs.start(run_request, pool, request.headers, slot, claim, asked, context)
+            key = None if asked.is_detached else self.repeats.key_of(request, body, principal, run_request)
+
+            def start() -> LiveRun:
+                return self.runs.start(run_request, pool, request.headers, slot, claim, asked, context)
+
+            def give_up() -> None:
+                claim.used(0)
+                slot.release()
+
+            if key is not None:
+                performance = Performance(asked, context, start, give_up)
+                return await self.repeats.answer(request, key, performance)
+            run = start()
         finally:
             # A run keeps the place until it is sealed, whether or not somebody still listens.
-            if run is None:
+            if run is None and performance is None:
                 slot.release()
         if asked.is_detached:
             return await self.background.begin(request, asked, run, context, principal)

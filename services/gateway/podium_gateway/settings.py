@@ -86,9 +86,15 @@ class GatewaySettings(ServiceSettings):
     seal_wait_s: Annotated[float, Field(gt=0, le=120)] = 15.0
     """Seconds to keep trying to seal a run."""
     lease_s: Annotated[float, Field(ge=3, le=600)] = 15.0
-    """Seconds after which audit abandons a run whose gateway is gone; renewed every third of it."""
+    """Seconds after which audit abandons a run whose gateway is gone; renewed every second."""
     response_ttl_s: Annotated[float, Field(ge=1, le=31_536_000)] = 2_592_000.0
     """Seconds for which a stored response can be read and continued."""
+    idempotency_ttl_s: Annotated[float, Field(ge=1, le=2_592_000)] = 86_400.0
+    """Seconds for which a request with the same Idempotency-Key gets the same answer."""
+    idempotency_linger_s: Annotated[float, Field(ge=0, le=3_600)] = 600.0
+    """Seconds that a run with an Idempotency-Key goes on after its last listener has gone."""
+    continuation_ttl_s: Annotated[float, Field(ge=1, le=2_592_000)] = 86_400.0
+    """Seconds for which a tool call may be answered: so long audit keeps what its worker was sent."""
     pool_refresh_s: Annotated[float, Field(gt=0, le=600)] = 3.0
     """Seconds between looks at the router's pool."""
     drain_delay_s: Annotated[float, Field(ge=0, le=300)] = 0.0

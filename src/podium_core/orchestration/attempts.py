@@ -11,7 +11,7 @@ from podium_core.orchestration.context import RunContext
 from podium_core.orchestration.contract import AnswerContract, Breach, is_bound, repair_prompt
 from podium_core.orchestration.events import StepResult
 from podium_core.orchestration.one_attempt import Attempt, Emit, StepTask, begin_attempt, give, make_attempt
-from podium_core.orchestration.retrying import given_up, pause_before_retry
+from podium_core.orchestration.retrying import WORKER_STOPPED, given_up, pause_before_retry
 
 _WORKER_TROUBLE = frozenset({Code.PROVIDER_FAILED, Code.RATE_LIMITED, Code.DEADLINE, Code.UNAVAILABLE})
 _RUN_TROUBLE = frozenset({Code.AUDIT_UNAVAILABLE, Code.CONFLICT, Code.CANCELLED})
@@ -151,6 +151,8 @@ class StepAttempts:
             ended_us=self._context.elapsed_us,
             error=failure or (None if completion or last is None else last.error),
             choice=task.choice,
+            prompt=last.call.prompt if last is not None and task.is_answer else None,
+            replay=completion.replay if completion is not None else None,
             refusal=last.output.refusal if last and completion else "",
             logprobs=last.output.logprobs if last and completion else (),
             changes=self._changes(worker_id),
@@ -172,7 +174,8 @@ async def _breach(contract: AnswerContract, attempt: Attempt) -> Breach | None:
 
 def _is_workers_trouble(error: PodiumError) -> bool:
     """Whether another attempt may help: the run is not over, and it is the worker's fault."""
-    return error.code in _WORKER_TROUBLE and error.reason != "RUN_DEADLINE"
+    is_trouble = error.code in _WORKER_TROUBLE or error.reason == WORKER_STOPPED
+    return is_trouble and error.reason != "RUN_DEADLINE"
 
 
 def _cancel_others(running: "dict[asyncio.Task[None], Attempt]", speaker: Attempt | None) -> None:

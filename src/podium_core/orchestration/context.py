@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from podium_core.domain.clock import Clock
 from podium_core.domain.ids import IdFactory
 from podium_core.domain.pool import Pool
-from podium_core.domain.run import Caps, Question
+from podium_core.domain.run import AttemptKind, Caps, Question
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.contract import AnswerContract
 from podium_core.orchestration.eligible import token_bound
@@ -44,6 +44,7 @@ class RunContext:
     answer_count: int = 1
     attempts: list[AttemptResult] = field(default_factory=list)
     planning_usage: Usage = Usage()
+    step_kind: AttemptKind = AttemptKind.STEP
     fixed_input_tokens: int = field(init=False)
 
     def __post_init__(self) -> None:

@@ -9,15 +9,16 @@ from podium_core.domain.policy import Verdict
 from podium_core.domain.run import RunOutcome
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.adaptation import Change
-from podium_core.orchestration.ports import AttemptResult, Delta, PlanReply, Receipt
+from podium_core.orchestration.ports import AttemptResult, Delta, PlanReply, Receipt, StepPrompt
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
     """A finished step: data even when it failed. `started_us` and `ended_us` count from the run's start.
 
-    `changes` are the parameters that its worker was told otherwise than they were asked.
-    `vectors` are what a run of kind embed is for; it has no text.
+    `changes` are the parameters that its worker was told otherwise than they were asked. `prompt` is what
+    the answering step was sent, and `replay` what its worker wants to get back as its own message, for
+    whoever continues it. `vectors` are what a run of kind embed is for; it has no text.
     """
 
     round: int
@@ -36,6 +37,9 @@ class StepResult:
     logprobs: tuple[Mapping[str, object], ...] = ()
     changes: Mapping[str, Change] = field(default_factory=dict)
     choice: int = 0
+    prompt: StepPrompt | None = None
+    replay: Mapping[str, object] | None = None
+    vectors: tuple[bytes, ...] = ()
 
     @property
     def words(self) -> str:
@@ -46,8 +50,6 @@ class StepResult:
     def delta(self) -> Delta:
         """The whole output as one delta."""
         return Delta(self.text, self.reasoning, self.tool_calls, self.refusal, self.logprobs)
-
-    vectors: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,6 +155,7 @@ class Round:
             compose(self._context.question, step.subtask, visible, previous, self._context.ids.tag),
             is_answer=is_answer,
             live=is_answer and self._live,
+            kind=self._context.step_kind,
         )
 
     def _unmade(self, index: int, error: PodiumError) -> StepResult:

@@ -184,7 +184,11 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The attempt's end. `message` holds the whole output of a call that was not streamed."""
+    """The attempt's end. `message` holds the whole output of a call that was not streamed.
+
+    `replay` is the assistant's message as the worker wants it back with tool results, if there is more to it
+    than text and calls.
+    """
 
     finish_reason: str
     usage: Usage
@@ -193,6 +197,7 @@ class Completion:
     first_delta_us: int = 0
     served_model: str = ""
     message: Delta = field(default_factory=Delta)
+    replay: Mapping[str, object] | None = None
 
 
 WorkerEvent = Permitted | Delta | Completion
@@ -244,6 +249,7 @@ class OpenedRun:
     plan: PlanReply | None
     tenant_budget_usd_micros: int | None = None
     refusal_reason: str = ""
+    continues_run_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from podium_core.domain.gate import GateTable
 from podium_core.domain.policy import Verdict, WorkerFilter
 from podium_core.domain.pool import Pool
-from podium_core.domain.run import Caps, Question, RunKind
+from podium_core.domain.run import AttemptKind, Caps, Question, RunKind
 from podium_core.orchestration.contract import AnswerContract
 from podium_core.orchestration.eligible import Demands, demanded_features, token_bound
 from podium_core.orchestration.ports import OpenedRun, PlanReply
@@ -20,7 +20,8 @@ class RunRequest:
     are the provider body fields of the answering step (temperature, stop, tools, ...);
     `max_output_tokens` limits the answering step. `stream` says whether deltas are wanted. `gate` None lets
     every plan through. `contract` is what was promised of the answer's shape; `answer_count` says how many
-    answers the last step gives, which only a run of one round may.
+    answers the last step gives, which only a run of one round may. `continues_run_id` names the run whose
+    tool calls `question` answers: this run is one attempt of kind continuation by the worker that asked.
     """
 
     run_id: str
@@ -41,6 +42,12 @@ class RunRequest:
     gate: GateTable | None = None
     contract: AnswerContract | None = None
     answer_count: int = 1
+    continues_run_id: str = ""
+
+    @property
+    def step_kind(self) -> AttemptKind:
+        """What its steps' attempts are made for."""
+        return AttemptKind.CONTINUATION if self.continues_run_id else AttemptKind.STEP
 
     @property
     def demands(self) -> Demands:
@@ -90,4 +97,5 @@ class RunRequest:
             plan=plan,
             tenant_budget_usd_micros=self.tenant_budget_usd_micros,
             refusal_reason=refusal_reason,
+            continues_run_id=self.continues_run_id,
         )

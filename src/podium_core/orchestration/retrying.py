@@ -5,6 +5,9 @@ from typing import Final
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.orchestration.context import RunContext
 
+WORKER_STOPPED: Final = "WORKER_STOPPED"
+"""The reason of audit's refusal while an operator keeps a worker from working: another may take over."""
+
 _JITTER_STEPS: Final = 1_000
 
 
@@ -14,7 +17,8 @@ def pause_before_retry(context: RunContext, error: PodiumError, number: int) -> 
     The back-off doubles with each attempt, with jitter. A provider that says when to come again is not asked
     sooner; one that asks for more than the run's patience or time is given up at once.
     """
-    if error.metadata.get("retryable") == "false" or error.code is Code.DEADLINE:
+    is_lasting = error.metadata.get("retryable") == "false" or error.reason == WORKER_STOPPED
+    if is_lasting or error.code is Code.DEADLINE:
         return None
     limits, asked_s = context.limits, error.retry_after_s or 0.0
     jitter = context.ids.seed() % _JITTER_STEPS / _JITTER_STEPS

@@ -177,6 +177,7 @@ class Runner:
             self._retries,
             request.contract,
             request.answer_count,
+            step_kind=request.step_kind,
         )
 
     # --- admit, plan, record ---------------------------------------------------------------------

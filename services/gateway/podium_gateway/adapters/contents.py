@@ -90,6 +90,11 @@ def render(prompt: StepPrompt, held: HeldContents | None) -> list[Segment]:
     return writer.segments()
 
 
+def rendered(prompt: StepPrompt) -> bytes:
+    """Return one prompt's `messages` array exactly as it goes upstream."""
+    return b"".join(segment.data for segment in render(prompt, None))
+
+
 class _Writer:
     """Collects segments; neighbouring new bytes become one."""
 

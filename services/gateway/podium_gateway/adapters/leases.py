@@ -12,6 +12,8 @@ from podium_gateway.adapters.inside import Inside
 
 _log = logging.getLogger(__name__)
 _RENEWALS_PER_LEASE = 3
+_MAX_PERIOD_S = 1.0
+"""A stop is heard with a renewal, so it takes effect within this time."""
 
 Stop = Callable[[PodiumError], None]
 
@@ -24,7 +26,7 @@ class Leases:
             channel
         )
         self._lease_ms = int(lease_s * 1_000)
-        self._period_s = lease_s / _RENEWALS_PER_LEASE
+        self._period_s = min(lease_s / _RENEWALS_PER_LEASE, _MAX_PERIOD_S)
         self._stops: dict[str, Stop] = {}
         self._opened: set[str] = set()
 

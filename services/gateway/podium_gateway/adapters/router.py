@@ -170,4 +170,10 @@ def _completion(message: router_service_pb2.Completed) -> Completion:
         first_delta_us=message.first_delta_us,
         served_model=message.served_model,
         message=_delta(message.message),
+        replay=_replay(message.replay_message_json),
     )
+
+
+def _replay(data: bytes) -> Mapping[str, object] | None:
+    message = json.loads(data) if data else None
+    return message if isinstance(message, dict) else None

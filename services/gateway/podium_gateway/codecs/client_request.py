@@ -52,15 +52,15 @@ def worker_of(model: str) -> str | None:
 
 
 def check_last_role(question: Question, worker_id: str | None, path: str | None = None) -> None:
-    """Refuse a conversation that does not end with the user, unless a named worker is asked.
+    """Refuse a conversation that ends with neither a user nor a tool, unless a named worker is asked.
 
-    A plan rewrites the last message around each subtask, which only a user's words allow. A named worker
-    gets the messages as they are, so its provider may judge their order.
+    A plan rewrites the last message around each subtask, which only a user's words allow. Tool results go
+    to one worker as they are, and so does everything to a named worker: its provider may judge their order.
     """
-    if worker_id is None and question.last.role != "user":
+    if worker_id is None and question.last.role not in ("tool", "user"):
         raise refuse(
             path or f"messages[{len(question.messages) - 1}].role",
-            f"the last message must be the user's, not {question.last.role}'s; or ask one worker/<id>",
+            f"the last message must be a user's or a tool's, not {question.last.role}'s; or ask worker/<id>",
         )
 
 
