@@ -108,6 +108,20 @@ class Cluster:
             )
             log.close()
 
+    def start_replica(self, **settings: str) -> str:
+        """Start a second gateway with further settings; return its URL. It may take a moment to be ready."""
+        (port,) = free_ports(1)
+        own = {f"PODIUM_GATEWAY_{name.upper()}": value for name, value in settings.items()}
+        with (self.home / "replica.log").open("ab") as log:
+            self.processes["replica"] = subprocess.Popen(
+                [sys.executable, "-m", _MODULES["gateway"]],
+                env={**self._environment("gateway"), "PODIUM_GATEWAY_LISTEN": f"127.0.0.1:{port}", **own},
+                stdout=log,
+                stderr=log,
+                cwd=self.home,
+            )
+        return f"http://127.0.0.1:{port}"
+
     def kill(self, service: str, number: signal.Signals = signal.SIGKILL) -> None:
         """Signal a service and wait until it is gone."""
         process = self.processes[service]
