@@ -80,7 +80,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         made.urls.append(cluster.start_replica(continuation_ttl_s="1"))
         made.other_key, digest = new_key("other")
         tenants = json.loads((cluster.home / "tenants.yaml").read_text())
-        tenants["tenants"].append({"id": "other", "keys": [{"id": "other", "sha256": digest, "roles": ["client"]}]})
+        tenants["tenants"].append(
+            {"id": "other", "keys": [{"id": "other", "sha256": digest, "roles": ["client"]}]}
+        )
         (cluster.home / "tenants.yaml").write_text(json.dumps(tenants))
         asyncio.run(cluster.wait_ready())
         asyncio.run(settled(made))
