@@ -211,10 +211,14 @@ class GeminiUpstream(WireUpstream):
 
     @override
     def check(self, request: web.Request, fields: dict[str, Any]) -> str:
-        if not re.fullmatch(r"/v1beta/models/[^/]+:(generateContent|streamGenerateContent)", request.path):
+        if not re.fullmatch(
+            r"/v1beta/models/[^/]+:(generateContent|streamGenerateContent|batchEmbedContents)", request.path
+        ):
             return f"no such path: {request.path}"
         if "key" in request.query or not self.key_of(request):
             return "the key belongs in its header"
+        if request.path.endswith("Contents"):
+            return "" if all(item["content"]["parts"] for item in fields["requests"]) else "requests: empty"
         if any(content.get("role") not in ("user", "model") for content in fields["contents"]):
             return "contents: unexpected role"
         return ""

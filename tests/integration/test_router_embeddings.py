@@ -16,6 +16,7 @@ from podium_core.runtime.grpc_client import call_metadata
 from podium_core.runtime.grpc_errors import rpc_errors
 from tests.fakes.router_rig import KEY, Rig, router_rig
 from tests.fakes.upstream import Reply
+from tests.fakes.wire_formats import GeminiUpstream
 
 WORKER = {"features": ["embeddings"]}
 
@@ -124,3 +125,15 @@ async def test_a_hang_up_closes_the_providers_connection(tls_dir: Path, tmp_path
         end = await rig.audit.end_of("att_e")
     assert seen.was_hung_up
     assert end.outcome == plan_pb2.ATTEMPT_OUTCOME_CANCELLED
+
+
+async def test_a_translated_provider_makes_them_too(tls_dir: Path, tmp_path: Path) -> None:
+    worker = {**WORKER, "provider": "gemini", "model": "gemini-embedding-001"}
+    async with router_rig(tls_dir, tmp_path, worker=worker, upstream=GeminiUpstream()) as rig:
+        rig.upstream.default = Reply(b'{"embeddings": [{"values": [0.5, -1]}, {"values": [2, 0]}]}')
+        answer = await _embed(rig, ["one", "zwei"])
+        assert [struct.unpack("<2f", vector) for vector in answer.vectors] == [(0.5, -1.0), (2.0, 0.0)]
+        assert answer.usage.source == plan_pb2.USAGE_SOURCE_ESTIMATED  # it counts none
+        (seen,) = rig.upstream.requests
+        assert seen.path == "/v1beta/models/gemini-embedding-001:batchEmbedContents"
+        assert rig.audit.bodies[seen.attempt_id] == seen.body

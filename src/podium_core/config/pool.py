@@ -221,8 +221,8 @@ class _WorkerSection(Section):
     @model_validator(mode="after")
     def _fits_its_provider(self) -> Self:
         self.provider_fields.check()
-        if "embeddings" in self.features and is_translated(self.provider):
-            raise ValueError(f"provider {self.provider} makes no embeddings here; use its OpenAI protocol")
+        if "embeddings" in self.features and self.provider == "anthropic":
+            raise ValueError("provider anthropic makes no embeddings")
         return self
 
     @property

@@ -33,6 +33,16 @@ def message_fields(reply: Any, facts: Facts) -> dict[str, Any]:
     return _head(reply, "message", facts)
 
 
+def embedding_fields(reply: Any, facts: Facts) -> dict[str, Any]:
+    """Return embeddings as a mapping, without what the library made up."""
+    vectors = [_plain(item)["embedding"] for item in reply.data]
+    data = [{"index": index, "embedding": vector} for index, vector in enumerate(vectors)]
+    fields: dict[str, Any] = {"id": facts.request_id, "data": data}
+    if facts.has_usage:
+        fields["usage"] = {"prompt_tokens": reply.usage.prompt_tokens}
+    return fields
+
+
 def _head(reply: Any, part: str, facts: Facts) -> dict[str, Any]:
     choices = [
         {

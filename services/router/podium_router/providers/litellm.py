@@ -19,7 +19,7 @@ from podium_router.answer import Answer, ProviderErrorEventError
 from podium_router.body import Body
 from podium_router.calls import ApiKey, Credentials, Piece
 from podium_router.ports import DeltaSink, ProviderRequest, Sending
-from podium_router.providers.chunks import Facts, chunk_fields, message_fields
+from podium_router.providers.chunks import Facts, chunk_fields, embedding_fields, message_fields
 from podium_router.providers.exchange import Exchange, Pause
 from podium_router.providers.gate import Passage
 from podium_router.providers.library import Library
@@ -54,10 +54,10 @@ class LitellmClient:
     async def _hold(self, module: Any, request: ProviderRequest) -> "LitellmCall":
         fields = json.loads(request.body.data)
         arguments = library_arguments(request, fields)
-        check_request(module, arguments, fields)
-        call = LitellmCall(
-            request, self._exchange, module.acompletion, {**arguments, "client": self._library.client}
-        )
+        if not request.is_embedding:
+            check_request(module, arguments, fields)
+        ask = module.aembedding if request.is_embedding else module.acompletion
+        call = LitellmCall(request, self._exchange, ask, {**arguments, "client": self._library.client})
         await call.reach_gate()
         return call
 
@@ -171,6 +171,9 @@ class LitellmCall:
     async def _converse(self) -> None:
         self._passage.enter()
         reply = await self._complete(**self._arguments)
+        if self._request.is_embedding:
+            self._answer.take_vectors(embedding_fields(reply, self._facts()))
+            return
         if not self._request.stream:
             self._answer.take_message(message_fields(reply, self._facts()))
             return

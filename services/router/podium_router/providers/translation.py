@@ -39,6 +39,7 @@ _PARAMETERS: Final = frozenset(
         "verbosity",
     }
 )
+_EMBEDDING: Final = frozenset({"model", "input", "encoding_format", "dimensions"})
 _PREFIXES: Final = {
     "anthropic": "anthropic/",
     "gemini": "gemini/",
@@ -51,18 +52,21 @@ _NEVER_S: Final = 86_400.0
 
 def library_arguments(request: ProviderRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of one call. Raises PodiumError (INVALID_REQUEST) naming an unknown field."""
+    known = _EMBEDDING if request.is_embedding else _PARAMETERS | _ALWAYS
     for name in fields:
-        if name not in _PARAMETERS and name not in _ALWAYS:
+        if name not in known:
             raise _unsupported(name)
+    prefix = _PREFIXES[request.kind]
     arguments = {
         **fields,
-        "model": _PREFIXES[request.kind] + request.model,
+        "model": (prefix.replace("converse/", "") if request.is_embedding else prefix) + request.model,
         "timeout": _NEVER_S,  # time is the router's business
         "num_retries": 0,
         "max_retries": 0,
         "no-log": True,
         "thought_signature_in_tool_call_id": False,
     }
+    arguments.pop("encoding_format", None)  # numbers, which every provider knows
     address = str(request.url)
     if address:
         arguments["api_base"] = address
