@@ -55,6 +55,7 @@ class Passage:
         self._exchange = exchange
         self._request = request
         self._read_refusal = read_refusal
+        self._opening: asyncio.Task[ClientResponse] | None = None
         self._response: ClientResponse | None = None
         self._tail = b""
 
@@ -70,6 +71,8 @@ class Passage:
         """Close the provider's connection unless its answer was read to the end."""
         if self._response is not None:
             self._response.close()
+        elif self._opening is not None:
+            self._opening.cancel()  # whatever the library does with its own cancellation
 
     async def carry(self, request: httpx.Request) -> httpx.Response:
         """Hold the call's one request until it is let out, then send it."""
@@ -88,12 +91,15 @@ class Passage:
         self, request: httpx.Request, outgoing: Outgoing, answer: Answer, pause: Pause
     ) -> httpx.Response:
         try:
-            self._response = await self._exchange.open(
-                outgoing,
-                answer,
-                connect_s=self._request.timeouts.connect_s,
-                read_refusal=self._read_refusal,
+            self._opening = asyncio.ensure_future(
+                self._exchange.open(
+                    outgoing,
+                    answer,
+                    connect_s=self._request.timeouts.connect_s,
+                    read_refusal=self._read_refusal,
+                )
             )
+            self._response = await self._opening
             headers = {"content-type": self._response.headers.get("content-type", "")}
             self.request_id = _request_id(self._response.headers)
             if self._request.stream:
