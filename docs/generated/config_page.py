@@ -29,6 +29,8 @@ tenants:
     workers:                         # optional; by default every worker of the pool
       only: [my-model, demo-text]    # leave out to allow all
       except: []
+    providers: {except: [bedrock]}   # optional; the same by protocol family
+    regions: {only: [eu]}            # optional; the same by region; a worker without one is kept out
     caps:                            # optional; the tightest of request, tenant and server holds
       max_steps: 5
       max_calls: 20
@@ -37,10 +39,14 @@ tenants:
       max_seconds: 300
       max_rounds: 1
     keys:
-      - id: alice                    # shows in the log; `podium keys new alice` makes the rest
+      - id: alice                    # shows in the log; `podium keys create alice` writes this entry
         sha256: 0000000000000000000000000000000000000000000000000000000000000000
         roles: [client, auditor]     # client: ask, read own runs; auditor: read every run of the tenant
-        expires: 2027-01-01          # optional; the first day on which it no longer works, UTC
+        expires: 2027-01-01          # optional; the first day, or UTC time, at which it no longer works
+        workers: {only: [my-model]}  # optional, as above; the lists of tenant and key both hold
+        previous:                    # what `podium keys rotate` leaves for a while
+          - sha256: 1111111111111111111111111111111111111111111111111111111111111111
+            until: "2026-12-31T12:00:00Z"
         limits:                      # optional; of this key, within those of the tenant
           requests_per_minute: 60
 """
@@ -126,7 +132,8 @@ _TENANTS = """
 ## tenants.yaml
 
 Who may call. Gateway and audit take up a change within seconds; a broken file is reported with its line, and
-the last good one stays in force.
+the last good one stays in force. Whoever a list keeps out shows in the record under the list's rule id, such
+as `tenant.regions.only` or `key.workers.except`.
 
 """
 _POOL = """

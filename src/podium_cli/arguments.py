@@ -72,8 +72,16 @@ _VERIFY = """examples:
   podium verify FILE --key VKEY        ... and that this log signed it, not any
 """
 _KEYS = """examples:
-  podium keys new alice                      may ask, and read its own runs
-  podium keys new revision --role auditor    may read every run of its tenant
+  podium keys create alice                      may ask, and read its own runs
+  podium keys create revision --role auditor    may read all runs of its tenant
+  podium keys create ci --expires 2027-01-31    works until that day begins, UTC
+  podium keys rotate alice --overlap 24h        a new secret; the old one ends
+                                                after a day
+  podium keys rotate alice --overlap 0          it leaked: the old one ends now
+  podium keys revoke alice                      takes the key away
+  podium keys list                              which there are
+
+Nothing needs a restart. The tenants file keeps its comments and only hashes.
 """
 _HOME = "directory of the local Podium, default $PODIUM_HOME or ~/.podium"
 _API_KEY = "API key for it, default $PODIUM_API_KEY or the home's own"
@@ -112,16 +120,27 @@ def build_parser() -> argparse.ArgumentParser:
     _add_profile(commands)
     _add_calibrate(commands)
     _add_reading(commands)
-    keys = _add(commands, "keys", "make API keys", _KEYS)
-    key_commands = keys.add_subparsers(dest="keys_command", metavar="COMMAND", required=True)
-    new = key_commands.add_parser(
-        "new",
-        help="make a new key, shown once",
-        description="Make a new key, show it once, and show the lines that let it in.",
-    )
-    new.add_argument("id", help="a name for the key; it shows in the log, the key itself never does")
-    new.add_argument("--role", action="append", choices=["client", "auditor"], help="default client; repeat")
+    _add_keys(commands)
     return parser
+
+
+def _add_keys(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    keys = _add(commands, "keys", "make, rotate and revoke API keys", _KEYS)
+    does = keys.add_subparsers(dest="keys_command", metavar="COMMAND", required=True)
+    create = does.add_parser("create", help="make a new key, shown once")
+    rotate = does.add_parser("rotate", help="give a key a new secret, shown once")
+    revoke = does.add_parser("revoke", help="take a key away")
+    listing = does.add_parser("list", help="show the keys there are, never their secrets")
+    create.add_argument("id", help="a name for the key; it shows in the log, the key itself never does")
+    create.add_argument("--tenant", default="", metavar="ID", help="whose key it is, if there are several")
+    create.add_argument("--role", action="append", choices=["client", "auditor"], help="default client")
+    create.add_argument("--expires", metavar="DAY", help="day or UTC time from which it works no more")
+    rotate.add_argument("--overlap", default="24h", metavar="SPAN", help="how long the old secret works on")
+    rotate.add_argument("--end-earlier", action="store_true", help="end secrets of earlier rotations now")
+    for command in (rotate, revoke):
+        command.add_argument("id", help="the key's name")
+    for command in (create, rotate, revoke, listing):
+        command.add_argument("--tenants", type=Path, metavar="FILE", help="tenants.yaml, default the home's")
 
 
 def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -16,7 +16,7 @@ DEMO_KEY_ID = "local"
 
 _TENANTS = """\
 # Who may call Podium. Services read this file again when it changes.
-# `podium keys new` makes further keys; docs/config.md lists every field.
+# `podium keys create NAME` makes further keys; docs/config.md lists every field.
 tenants:
   - id: {tenant}
     keys:

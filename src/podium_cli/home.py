@@ -103,9 +103,7 @@ class Home:
         except OSError:
             hint = "start Podium with `podium up`, or give --url and --api-key of another installation"
             if self.tenants_file.exists():  # a key is stored as its hash only: a lost one needs a successor
-                hint = (
-                    f"`podium keys new NAME` makes one: save it there, and its lines in {self.tenants_file}"
-                )
+                hint = "`podium keys create NAME` makes one: save it there"
             raise CliError(f"there is no API key in {self.api_key_file}", hint=hint) from None
 
     def read_endpoints(self) -> Mapping[str, Any]:

@@ -77,7 +77,7 @@ def _demands(arguments: argparse.Namespace, question: Question, tenant: Tenant) 
     only = frozenset(arguments.only) if arguments.only else None
     return Demands(
         client_filter=WorkerFilter(only, frozenset(arguments.exclude or ())),
-        tenant_filter=WorkerFilter(tenant.only_workers, tenant.excluded_workers),
+        reach=(tenant.reach,),
         named_worker_id=None,
         has_images=False,
         has_audio=False,

@@ -12,6 +12,7 @@ import pytest
 
 from podium_core.config.tenants import Tenant
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.policy import Reach, WorkerFilter
 from podium_core.domain.run import Caps, RunOutcome
 from podium_core.orchestration.ports import PlanQuery, PlanReply
 from podium_gateway.errors import HTTP_TABLE
@@ -357,7 +358,7 @@ async def test_the_tenants_limits_hold_and_are_shown() -> None:
         "acme",
         Caps(max_cost_usd_micros=500_000, max_calls=4),
         9_000_000,
-        excluded_workers=frozenset({"beta"}),
+        reach=Reach("tenant", WorkerFilter(excluded=frozenset({"beta"}))),
     )
     recorder = FakeRecorder()
     async with running_edge(tenant=tenant, recorder=recorder) as edge:
@@ -366,7 +367,9 @@ async def test_the_tenants_limits_hold_and_are_shown() -> None:
     assert answer["podium"]["caps"]["max_calls"] == 2
     opened = recorder.only.opened
     assert opened.tenant_budget_usd_micros == 9_000_000
-    assert [(v.worker_id, v.rule_id) for v in opened.verdicts if not v.allowed] == [("beta", "tenant.except")]
+    assert [(v.worker_id, v.rule_id) for v in opened.verdicts if not v.allowed] == [
+        ("beta", "tenant.workers.except")
+    ]
 
 
 async def test_a_dry_run_plans_records_and_dispatches_nothing() -> None:

@@ -52,7 +52,7 @@ from podium_core.config.watched import Watched
 from podium_core.domain.clock import Clock, SystemClock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import RandomIds
-from podium_core.runtime.telemetry import Telemetry
+from podium_core.runtime.telemetry import Telemetry, config_reloads
 
 LOG_FILE = "log.db"
 RUN_KEYS_FILE = "run-keys.db"
@@ -126,7 +126,12 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     """
     clock = clock or SystemClock()
     ids = RandomIds(clock)
-    tenants = Watched(settings.tenants_file, load_tenants, interval_s=settings.tenants_poll_s)
+    tenants = Watched(
+        settings.tenants_file,
+        load_tenants,
+        interval_s=settings.tenants_poll_s,
+        on_look=config_reloads(telemetry.meter),
+    )
     files = _files(settings)
     leases = Leases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
     log = Log(
@@ -140,7 +145,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
     warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
     audit_servicer = _audit_servicer(commit, sealer, leases, warnings, settings, telemetry)
-    http = AuditHttp(commit, readers, files.signer, lambda: tenants.current, clock, ids)
+    http = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
         commit,

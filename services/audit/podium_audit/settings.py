@@ -37,8 +37,8 @@ class AuditSettings(ServiceSettings):
     data_dir and back it up apart. Default: `keys` within data_dir, for trying things out."""
     tenants_file: Path
     """tenants.yaml: whose keys may read what. A change is taken up without a restart."""
-    tenants_poll_s: Seconds = 2.0
-    """How often the tenants file is looked at, in seconds."""
+    tenants_poll_s: Seconds = 1.0
+    """How often the tenants file is looked at, in seconds; each read looks too."""
     origin: Annotated[str, AfterValidator(_check_origin)] = "podium.local/audit"
     """The log's name in every checkpoint. It can never change for a log."""
     commit_wait_s: Seconds = 2.0

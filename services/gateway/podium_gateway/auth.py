@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from podium_core.config.tenants import CLIENT, Principal, Tenants
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.policy import WorkerFilter
 
 _SCHEME = "bearer"
 
@@ -47,11 +46,6 @@ def _token(headers: Mapping[str, str]) -> str:
     if "Authorization" not in headers and (key := headers.get("x-api-key", "").strip()):
         return key
     raise _unauthenticated('send your API key as "Authorization: Bearer <key>"', "MISSING_API_KEY")
-
-
-def tenant_filter(principal: Principal) -> WorkerFilter:
-    """Return the workers that the principal's tenant may use."""
-    return WorkerFilter(principal.tenant.only_workers, principal.tenant.excluded_workers)
 
 
 def _unauthenticated(message: str, reason: str) -> PodiumError:

@@ -12,7 +12,6 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.http_server import SERVER, ConnectionLimits, listen
 from podium_gateway.admission import Admission
 from podium_gateway.answers import Front, RunFailedError
-from podium_gateway.auth import tenant_filter
 from podium_gateway.budgets import Budgets
 from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.codecs.openai_models import model_list, one_model
@@ -79,10 +78,10 @@ class Edge:
 
     async def models(self, request: web.Request) -> web.Response:
         """List what this tenant may name."""
-        allowed = tenant_filter(self.handler.intake.authenticator.principal(request.headers))
+        reach = self.handler.intake.authenticator.principal(request.headers).reach
         listed = model_list(
             self.handler.pool.current(),
-            allowed,
+            reach,
             created=self.started_s,
             inner_step_output_tokens=self.inner_step_output_tokens,
         )
@@ -90,10 +89,10 @@ class Edge:
 
     async def model(self, request: web.Request) -> web.Response:
         """Describe one model."""
-        allowed = tenant_filter(self.handler.intake.authenticator.principal(request.headers))
+        reach = self.handler.intake.authenticator.principal(request.headers).reach
         found = one_model(
             self.handler.pool.current(),
-            allowed,
+            reach,
             request.match_info["model"],
             created=self.started_s,
             inner_step_output_tokens=self.inner_step_output_tokens,

@@ -16,7 +16,6 @@ from podium_core.orchestration.eligible import demanded_features
 from podium_core.orchestration.request import RunRequest
 from podium_gateway.admission import Slot
 from podium_gateway.answers import AnswerContext, Asked, kept_events
-from podium_gateway.auth import tenant_filter
 from podium_gateway.budgets import Budgets
 from podium_gateway.caps import effective_caps
 from podium_gateway.codecs.client_request import ClientRequest, model_not_found
@@ -66,7 +65,7 @@ class Runs:
             question=asked.question,
             caps=caps,
             client_filter=asked.wishes.workers,
-            tenant_filter=tenant_filter(principal),
+            reach=principal.reach,
             named_worker_id=asked.worker_id,
             tenant_budget_usd_micros=tenant.budget_usd_micros,
             parameters=asked.parameters.passed,

@@ -16,7 +16,7 @@ from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.settings_base import parse_listen
-from podium_core.runtime.telemetry import Telemetry
+from podium_core.runtime.telemetry import Telemetry, config_reloads
 from podium_gateway.adapters.audit import AuditRecorder
 from podium_gateway.adapters.conductor import ConductorPlanner
 from podium_gateway.adapters.contents import ContentShelf
@@ -67,8 +67,9 @@ async def running_gateway(
     settings: GatewaySettings, telemetry: Telemetry, clock: Clock, ids: IdFactory
 ) -> AsyncGenerator[Gateway, None]:
     """Serve inside the block, without draining at its end; raise PodiumError when that cannot start."""
-    tenants = Watched(settings.tenants_file, load_tenants)
-    gate = None if settings.gate_file is None else Watched(settings.gate_file, load_gate)
+    looked = config_reloads(telemetry.meter)
+    tenants = Watched(settings.tenants_file, load_tenants, on_look=looked)
+    gate = None if settings.gate_file is None else Watched(settings.gate_file, load_gate, on_look=looked)
     async with AsyncExitStack() as stack:
         audit = await _channel(stack, settings.audit_address, "audit", settings)
         conductor = await _channel(stack, settings.conductor_address, "conductor", settings)
@@ -95,7 +96,7 @@ async def running_gateway(
             limits=AuditLimits(audit, ids.new("gateway"), clock, wait_s=settings.audit_wait_s),
             usage=AuditUsage(audit, wait_s=settings.audit_wait_s),
             readiness=ServiceReadiness(services, pool, clock),
-            tenants=lambda: tenants.current,
+            tenants=tenants.fresh,
             gate=lambda: GateTable() if gate is None else gate.current,
         )
         edge = build_edge(backing, settings, telemetry, clock, ids)

@@ -14,7 +14,7 @@ from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.logs import configure_logging
 from podium_core.runtime.service import run_service, until_stopped
 from podium_core.runtime.settings_base import load_settings
-from podium_core.runtime.telemetry import configure_telemetry
+from podium_core.runtime.telemetry import config_reloads, configure_telemetry
 from podium_router.audit_client import GrpcAudit
 from podium_router.catalog import Catalog
 from podium_router.dispatch import Dispatcher
@@ -38,7 +38,12 @@ async def serve(settings: RouterSettings) -> None:
         exchange = Exchange(settings.provider_limits, clock)
         stack.push_async_callback(exchange.close)
         providers = Providers(exchange)
-        pool = Watched(settings.pool_file, load_pool, interval_s=settings.pool_poll_s)
+        pool = Watched(
+            settings.pool_file,
+            load_pool,
+            interval_s=settings.pool_poll_s,
+            on_look=config_reloads(telemetry.meter),
+        )
         await providers.load(entry.provider for entry in pool.current.entries)  # before it says "ready"
         catalog = Catalog(
             lambda: pool.current,

@@ -31,7 +31,7 @@ class RouterSettings(ServiceSettings):
     """host:port of the audit service."""
     pool_file: Path
     """pool.yaml: the workers. A change is taken up without a restart."""
-    pool_poll_s: Seconds = 2.0
+    pool_poll_s: Seconds = 1.0
     """How often the pool file is looked at, in seconds."""
     permit_timeout_s: Seconds = 5.0
     """Longest wait for the log's permit. Without it nothing is sent."""

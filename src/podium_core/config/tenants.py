@@ -5,17 +5,18 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from podium_core.config.money import UsdMicros
 from podium_core.config.yaml_file import Document, Ident, ListOf, Section, read_document
 from podium_core.domain.limits import Limits
 from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.policy import CallerReach, Reach, WorkerFilter
 from podium_core.domain.run import Caps
 
 CLIENT = "client"
@@ -23,30 +24,46 @@ CLIENT = "client"
 AUDITOR = "auditor"
 """Role: read and export every run of the tenant."""
 
+MAX_PREVIOUS = 4
+"""Secrets that may overlap with a key's newest one."""
+
 _NANOS = 1_000_000_000
 _MAX_ROUNDS = 8
 _SECRET_BYTES = 32
 _TOKEN = re.compile(r"podium_([A-Za-z0-9][A-Za-z0-9._-]{0,63})_[A-Za-z0-9_-]{43}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_NOBODYS_DIGEST = sha256(secrets.token_bytes(_SECRET_BYTES)).hexdigest()
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One API key, known by its hash and refused from `expires_ns` (since the Unix epoch) on; None: never."""
+    """One API key, known by its hash and refused from `expires_ns` (since the Unix epoch) on; None: never.
+
+    `previous` are the secrets it had before it was rotated, each with its own end.
+    """
 
     key_id: str
     sha256: str
     roles: frozenset[str]
     expires_ns: int | None = None
     limits: Limits = Limits()
+    previous: tuple["PreviousSecret", ...] = ()
+    reach: Reach = Reach("key")
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousSecret:
+    """A secret that a rotation has replaced: still good until `until_ns` (since the Unix epoch)."""
+
+    sha256: str
+    until_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
     """One organisation or team: what it may use and spend.
 
-    `only_workers` None means any worker. The budget is money per calendar month, UTC; None: not limited.
+    The budget is money per calendar month, UTC; None: not limited.
     `warn_percents` are the shares of it, ascending, whose use is worth a warning. `limits` hold for all
     keys together.
     `is_gated`: several workers only where that is expected to win at equal money (docs/gate.md).
@@ -55,8 +72,7 @@ class Tenant:
     tenant_id: str
     caps: Caps = Caps()
     budget_usd_micros: int | None = None
-    only_workers: frozenset[str] | None = None
-    excluded_workers: frozenset[str] = frozenset()
+    reach: Reach = Reach("tenant")
     keys: tuple[Key, ...] = ()
     is_gated: bool = False
     limits: Limits = Limits()
@@ -71,6 +87,15 @@ class Principal:
     key_id: str
     roles: frozenset[str]
     key_limits: Limits = Limits()
+    key_reach: Reach = Reach("key")
+
+    @property
+    def reach(self) -> CallerReach:
+        """The lists of the tenant and of the key, both of which hold."""
+        return (self.tenant.reach, self.key_reach)
+
+
+_NOBODYS_KEY = Key("", sha256(secrets.token_bytes(_SECRET_BYTES)).hexdigest(), frozenset())
 
 
 class Tenants:
@@ -86,19 +111,23 @@ class Tenants:
     def authenticate(self, token: str, now_ns: int) -> Principal | None:
         """Return whose `token` this is, or None when it is nobody's or has expired.
 
-        A known and an unknown key id take the same path, so the time taken tells them not apart.
+        A known and an unknown key id take the same path, and every secret a key has is compared, so the time
+        taken tells them not apart.
         """
         match = _TOKEN.fullmatch(token)
         if match is None:
             return None
-        tenant, key = self._keys.get(match[1], (None, None))
-        expected = key.sha256 if key is not None else _NOBODYS_DIGEST
-        is_equal = hmac.compare_digest(sha256(token.encode()).hexdigest(), expected)
-        if tenant is None or key is None or not is_equal:
+        tenant, key = self._keys.get(match[1], (None, _NOBODYS_KEY))
+        digest = sha256(token.encode()).hexdigest()
+        ends = [(key.sha256, key.expires_ns), *((old.sha256, old.until_ns) for old in key.previous)]
+        good = [
+            end_ns is None or now_ns < end_ns
+            for expected, end_ns in ends
+            if hmac.compare_digest(digest, expected)
+        ]
+        if tenant is None or not any(good) or (key.expires_ns is not None and now_ns >= key.expires_ns):
             return None
-        if key.expires_ns is not None and now_ns >= key.expires_ns:
-            return None
-        return Principal(tenant, key.key_id, key.roles, key.limits)
+        return Principal(tenant, key.key_id, key.roles, key.limits, key.reach)
 
     def limits_of(self, tenant_id: str, key_id: str) -> Limits:
         """Return the limits of a tenant (empty `key_id`) or of one of its keys; none for a stranger."""
@@ -131,7 +160,7 @@ def load_tenants(path: Path) -> Tenants:
 
 def _check_only(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     if names == ():
-        raise ValueError("an empty list would allow no worker; leave the field out to allow all")
+        raise ValueError("an empty list would allow nothing; leave the field out to allow all")
     return names
 
 
@@ -147,13 +176,40 @@ def _check_ascending(percents: tuple[int, ...]) -> tuple[int, ...]:
     return percents
 
 
+def to_moment_ns(value: object) -> int:
+    """Return a date's first moment, or a UTC time, in nanoseconds since the Unix epoch.
+
+    `value` is text such as 2027-01-31 or 2027-01-31T12:00:00Z; raises ValueError for any other.
+    """
+    if not isinstance(value, str) or not _MOMENT.fullmatch(value):
+        raise ValueError('must be a date such as 2027-01-31, or a time in UTC such as "2027-01-31T12:00:00Z"')
+    moment = datetime.fromisoformat(value)  # raises ValueError when there is no such day
+    return int(moment.replace(tzinfo=UTC).timestamp()) * _NANOS
+
+
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Percent = Annotated[int, Field(ge=1, le=100)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+Moment = Annotated[int, BeforeValidator(to_moment_ns)]
+"""A date or a UTC time in the file, nanoseconds since the Unix epoch in memory."""
 
 
-class _WorkersSection(Section):
-    only: Annotated[tuple[Ident, ...] | None, AfterValidator(_check_only)] = None
-    excluded: ListOf[Ident] = Field(default=(), alias="except")
+class _ListsSection(Section):
+    only: Annotated[tuple[Name, ...] | None, AfterValidator(_check_only)] = None
+    excluded: ListOf[Name] = Field(default=(), alias="except")
+
+
+class _ReachSection(Section):
+    """What tenants and keys have in common."""
+
+    workers: _ListsSection = _ListsSection()
+    providers: _ListsSection = _ListsSection()
+    regions: _ListsSection = _ListsSection()
+
+
+class _PreviousSection(Section):
+    sha256: Annotated[str, AfterValidator(_check_digest)]
+    until: Moment
 
 
 class _CapsSection(Section):
@@ -172,20 +228,20 @@ class _LimitsSection(Section):
     concurrent_runs: Count | None = None
 
 
-class _KeySection(Section):
+class _KeySection(_ReachSection):
     id: Ident
     sha256: Annotated[str, AfterValidator(_check_digest)]
     roles: Annotated[tuple[Literal["client", "auditor"], ...], Field(min_length=1)]
-    expires: date | None = None
+    expires: Moment | None = None
+    previous: Annotated[ListOf[_PreviousSection], Field(max_length=MAX_PREVIOUS)] = ()
     limits: _LimitsSection | None = None
 
 
-class _TenantSection(Section):
+class _TenantSection(_ReachSection):
     id: Ident
     budget_usd_per_month: UsdMicros | None = None
     warn_at_percent: Annotated[ListOf[Percent], AfterValidator(_check_ascending)] = (80,)
     limits: _LimitsSection | None = None
-    workers: _WorkersSection | None = None
     caps: _CapsSection | None = None
     gate: bool = False
     keys: ListOf[_KeySection] = ()
@@ -196,13 +252,11 @@ class _TenantsFile(Section):
 
 
 def _tenant(section: _TenantSection) -> Tenant:
-    workers = section.workers or _WorkersSection()
     return Tenant(
         tenant_id=section.id,
         caps=_caps(section.caps or _CapsSection()),
         budget_usd_micros=section.budget_usd_per_month,
-        only_workers=None if workers.only is None else frozenset(workers.only),
-        excluded_workers=frozenset(workers.excluded),
+        reach=_reach("tenant", section),
         keys=tuple(_key(key) for key in section.keys),
         is_gated=section.gate,
         limits=_limits(section.limits),
@@ -223,11 +277,23 @@ def _caps(section: _CapsSection) -> Caps:
 
 
 def _key(section: _KeySection) -> Key:
-    expires_ns = None
-    if section.expires is not None:
-        midnight = datetime.combine(section.expires, time(), UTC)
-        expires_ns = int(midnight.timestamp()) * _NANOS
-    return Key(section.id, section.sha256, frozenset(section.roles), expires_ns, _limits(section.limits))
+    return Key(
+        section.id,
+        section.sha256,
+        frozenset(section.roles),
+        section.expires,
+        _limits(section.limits),
+        tuple(PreviousSecret(old.sha256, old.until) for old in section.previous),
+        _reach("key", section),
+    )
+
+
+def _reach(owner: str, section: _ReachSection) -> Reach:
+    return Reach(owner, _filter(section.workers), _filter(section.providers), _filter(section.regions))
+
+
+def _filter(lists: _ListsSection) -> WorkerFilter:
+    return WorkerFilter(None if lists.only is None else frozenset(lists.only), frozenset(lists.excluded))
 
 
 def _limits(section: _LimitsSection | None) -> Limits:

@@ -11,14 +11,15 @@ from podium_core.domain.errors import PodiumError
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-_INTERVAL_S = 2.0
+_INTERVAL_S = 1.0
 
 
 class Watched(Generic[T]):
     """The value that `load` makes of `path`, read again when the file changes.
 
     The first load happens at once and raises PodiumError; a later bad file is logged with what is wrong
-    and changes nothing. `on_change` hears of each new value.
+    and changes nothing. `on_change` hears of each new value, `on_look` of each new version and whether it
+    is good.
     """
 
     def __init__(
@@ -28,12 +29,14 @@ class Watched(Generic[T]):
         *,
         interval_s: float = _INTERVAL_S,
         on_change: Callable[[T], None] | None = None,
+        on_look: Callable[[str, bool], None] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._path = path
         self._load = load
         self._interval_s = interval_s
         self._on_change = on_change
+        self._on_look = on_look
         self._sleep = sleep
         # The stamp is taken before the content: a change in between is seen as a change later.
         self._stamp = _stamp(path)
@@ -42,6 +45,11 @@ class Watched(Generic[T]):
     @property
     def current(self) -> T:
         """The newest good value."""
+        return self._current
+
+    def fresh(self) -> T:
+        """Look at the file now, then return the newest good value: a change counts from this call on."""
+        self.refresh()
         return self._current
 
     async def watch(self) -> None:
@@ -60,12 +68,18 @@ class Watched(Generic[T]):
             value = self._load(self._path)
         except PodiumError as error:
             _log.error("kept the last good version: %s", error.message, extra={"file": self._path.name})
+            self._looked(is_good=False)
             return False
         self._current = value
         _log.info("read a new version", extra={"file": self._path.name})
+        self._looked(is_good=True)
         if self._on_change is not None:
             self._on_change(value)
         return True
+
+    def _looked(self, *, is_good: bool) -> None:
+        if self._on_look is not None:
+            self._on_look(self._path.name, is_good)
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -1,6 +1,9 @@
 """Who may use which workers: filters, and the verdicts with the rule that decided each."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from podium_core.domain.pool import Worker
 
 ALLOW_RULE_ID = "default.allow"
 
@@ -20,3 +23,53 @@ class WorkerFilter:
 
     only: frozenset[str] | None = None
     excluded: frozenset[str] = frozenset()
+
+    def broken_by(self, name: str) -> str | None:
+        """Return which of the two lists keeps `name` out, `only` or `except`; None: neither does."""
+        if self.only is not None and name not in self.only:
+            return "only"
+        return "except" if name in self.excluded else None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Allow and deny lists of one owner, a `tenant` or a `key`: a worker must pass all three.
+
+    They name workers by id, by provider (the protocol family) and by region. A worker whose region is not
+    known passes no list of allowed regions.
+    """
+
+    owner: str
+    workers: WorkerFilter = WorkerFilter()
+    providers: WorkerFilter = WorkerFilter()
+    regions: WorkerFilter = WorkerFilter()
+
+    def denying_rule(self, worker: Worker) -> str | None:
+        """Return the id of the rule that keeps the worker out, such as `tenant.regions.only`, or None."""
+        for what, lists, name in (
+            ("workers", self.workers, worker.worker_id),
+            ("providers", self.providers, worker.provider),
+            ("regions", self.regions, worker.region),
+        ):
+            if (broken := lists.broken_by(name)) is not None:
+                return f"{self.owner}.{what}.{broken}"
+        return None
+
+
+CallerReach = tuple[Reach, ...]
+"""Everybody's lists that hold for one caller."""
+
+
+def denying_rule(reach: CallerReach, worker: Worker) -> str | None:
+    """Return the id of the first rule of `reach` that keeps the worker out, or None."""
+    return next((rule for lists in reach if (rule := lists.denying_rule(worker)) is not None), None)
+
+
+def within_reach(reach: CallerReach, workers: Iterable[Worker]) -> Sequence[Worker]:
+    """Return the workers that `reach` lets a caller know of and use."""
+    return [worker for worker in workers if denying_rule(reach, worker) is None]
+
+
+def is_reach_rule(rule_id: str) -> bool:
+    """Whether the rule comes from lists that the caller may not see past: its tenant's or its key's."""
+    return rule_id.startswith(("tenant.", "key."))

@@ -1,10 +1,11 @@
 """The eligible pool: what policy, capability, health and budget leave of all workers, rule by rule."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podium_core.domain.errors import Code, PodiumError, invalid
-from podium_core.domain.policy import Verdict, WorkerFilter
+from podium_core.domain.policy import CallerReach, Verdict, WorkerFilter, denying_rule, is_reach_rule
 from podium_core.domain.pool import Health, Pool, Worker
 from podium_core.domain.run import Question
 
@@ -28,7 +29,7 @@ class Demands:
     """What one run asks of a worker."""
 
     client_filter: WorkerFilter
-    tenant_filter: WorkerFilter
+    reach: CallerReach
     named_worker_id: str | None
     has_images: bool
     has_audio: bool
@@ -74,16 +75,16 @@ def eligible_workers(pool: Pool, verdicts: tuple[Verdict, ...]) -> tuple[Worker,
     """Return the allowed workers.
 
     Raises PodiumError that names every deciding rule: INVALID_REQUEST when the question is too long for all
-    that are left, UNAVAILABLE when they are only down, else POLICY_DENIED. Workers outside the tenant's
-    pool are counted, not named.
+    that are left, UNAVAILABLE when they are only down, else POLICY_DENIED. Workers that the lists of tenant
+    or key keep out are counted by rule, not named.
     """
     allowed = tuple(pool.by_id[v.worker_id] for v in verdicts if v.allowed)
     if allowed:
         return allowed
-    own = [v for v in verdicts if not v.rule_id.startswith("tenant.")]
+    own = [v for v in verdicts if not is_reach_rule(v.rule_id)]
     rules = [f"{v.worker_id}: {v.rule_id}" for v in own]
-    if len(own) < len(verdicts):
-        rules.append(f"{len(verdicts) - len(own)} outside the tenant's pool")
+    others = Counter(v.rule_id for v in verdicts if is_reach_rule(v.rule_id))
+    rules += [f"{count} out of reach: {rule_id}" for rule_id, count in sorted(others.items())]
     told = ", ".join(rules) or "the pool has no workers"
     # What the caller ruled out does not count: the rest decides what kind of trouble it is.
     deciding = {v.rule_id for v in own if not v.rule_id.startswith("client.")}
@@ -136,11 +137,10 @@ def _require_known(pool: Pool, demands: Demands) -> None:
 
 
 def _denying_rule(worker: Worker, demands: Demands) -> str | None:
-    for owner, wanted in (("tenant", demands.tenant_filter), ("client", demands.client_filter)):
-        if wanted.only is not None and worker.worker_id not in wanted.only:
-            return f"{owner}.only"
-        if worker.worker_id in wanted.excluded:
-            return f"{owner}.except"
+    if (rule_id := denying_rule(demands.reach, worker)) is not None:
+        return rule_id
+    if (broken := demands.client_filter.broken_by(worker.worker_id)) is not None:
+        return f"client.{broken}"
     if demands.named_worker_id not in (None, worker.worker_id):
         return "client.named"
     return _lacking_capability(worker, demands) or _poor_health(worker) or _unaffordable(worker, demands)

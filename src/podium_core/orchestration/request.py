@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from podium_core.domain.gate import GateTable
-from podium_core.domain.policy import Verdict, WorkerFilter
+from podium_core.domain.policy import CallerReach, Verdict, WorkerFilter
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import AttemptKind, Caps, Question, RunKind
 from podium_core.orchestration.contract import AnswerContract
@@ -33,7 +33,7 @@ class RunRequest:
     question: Question
     caps: Caps
     client_filter: WorkerFilter = WorkerFilter()
-    tenant_filter: WorkerFilter = WorkerFilter()
+    reach: CallerReach = ()
     named_worker_id: str | None = None
     tenant_budget_usd_micros: int | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class RunRequest:
         money_cap = self.caps.max_cost_usd_micros
         return Demands(
             client_filter=self.client_filter,
-            tenant_filter=self.tenant_filter,
+            reach=self.reach,
             named_worker_id=self.named_worker_id,
             has_images=any(message.image_count for message in messages),
             has_audio=any(message.audio_count for message in messages),

@@ -25,7 +25,7 @@ from opentelemetry.trace import NoOpTracerProvider, Status
 from prometheus_client import CollectorRegistry, start_http_server
 
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.runtime.attributes import DURATION_BUCKETS_S
+from podium_core.runtime import attributes
 from podium_core.runtime.settings_base import ServiceSettings, parse_listen
 
 SHUTDOWN_S = 2.0
@@ -110,6 +110,19 @@ def configure_telemetry(service: str, settings: ServiceSettings) -> Telemetry:
     return Telemetry(tracer, meter, tuple(closers))
 
 
+def config_reloads(meter: metrics.Meter) -> Callable[[str, bool], None]:
+    """Return what counts new versions of configuration files: name of the file, and whether it was good."""
+    counter = meter.create_counter(
+        attributes.METRIC_CONFIG_RELOADS, "{version}", "New versions of configuration files"
+    )
+
+    def looked(file: str, is_good: bool) -> None:  # noqa: FBT001 - the shape of Watched's listener
+        outcome = "taken" if is_good else "refused"
+        counter.add(1, {attributes.CONFIG_FILE: file, attributes.CONFIG_OUTCOME: outcome})
+
+    return looked
+
+
 def _tracer_provider(
     resource: Resource, settings: ServiceSettings, credentials: grpc.ChannelCredentials | None
 ) -> TracerProvider:
@@ -172,7 +185,7 @@ def _serve_metrics(listen: str, registry: CollectorRegistry) -> Callable[[], obj
 
 
 def _views() -> list[View]:
-    buckets = ExplicitBucketHistogramAggregation(DURATION_BUCKETS_S)
+    buckets = ExplicitBucketHistogramAggregation(attributes.DURATION_BUCKETS_S)
     return [View(instrument_type=Histogram, instrument_unit="s", aggregation=buckets)]
 
 

@@ -30,7 +30,7 @@ def test_a_home_that_was_never_started_says_how_to_start_it(tmp_path: Path) -> N
     home.tenants_file.write_text("tenants:\n")
     with pytest.raises(CliError, match="API key") as failure:
         home.read_api_key()
-    assert "podium keys new" in failure.value.hint
+    assert "podium keys create" in failure.value.hint
 
 
 def test_one_command_at_a_time_holds_a_home(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from podium_cli.__main__ import main
-from podium_core.config.tenants import load_tenants
 from tests.unit.podium_verifier.exported_run import Signer, three_step_run
 
 COMMANDS = ("up", "down", "status", "ask", "runs", "show", "verify", "keys", "calibrate", "profile")
@@ -20,13 +19,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for arguments in ([], ["keys", "new"], *([command] for command in COMMANDS)):
+    for arguments in ([], ["keys", "create"], *([command] for command in COMMANDS)):
         with pytest.raises(SystemExit) as left:
             main([*arguments, "--help"])
         assert left.value.code == 0
         said = capsys.readouterr().out
         assert max(map(len, said.splitlines())) <= 80, "help fits a terminal"
-        if arguments not in (["down"], ["status"], ["runs"], ["keys", "new"]):
+        if arguments not in (["down"], ["status"], ["runs"], ["keys", "create"]):
             assert "examples:" in said
 
 
@@ -71,19 +70,6 @@ def test_an_empty_question_is_refused(
 ) -> None:
     assert main(["ask", " ", "--url", "http://127.0.0.1:1", "--api-key", "k"]) == 1
     assert "there is no question" in capsys.readouterr().err
-
-
-def test_a_new_key_fits_into_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["keys", "new", "alice", "--role", "client", "--role", "auditor"]) == 0
-    said = capsys.readouterr().out
-    (token,) = [line.strip() for line in said.splitlines() if line.strip().startswith("podium_alice_")]
-    entry = said[said.index("      - id: alice") :]
-    file = tmp_path / "tenants.yaml"
-    file.write_text(f"tenants:\n  - id: t\n    keys:\n{entry}")
-    principal = load_tenants(file).authenticate(token, 0)
-    assert principal is not None
-    assert principal.roles == {"client", "auditor"}
-    assert main(["keys", "new", "not a name"]) == 1
 
 
 def test_a_file_is_verified_offline(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

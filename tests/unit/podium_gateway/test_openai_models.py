@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.policy import WorkerFilter
+from podium_core.domain.policy import CallerReach, Reach, WorkerFilter
 from podium_gateway.codecs.openai_models import model_list, one_model
 from tests.fakes.pools import pool, worker
 
 DEMO = replace(worker("sums", context_tokens=8_192), is_demo=True)
 WIDE = worker("wide", context_tokens=200_000, features=frozenset({"tools"}))
 POOL = pool(DEMO, WIDE)
-ALL = WorkerFilter()
+ALL: CallerReach = ()
 TIERS = ["podium", "podium-fast", "podium-max"]
 
 
-def _listed(allowed: WorkerFilter = ALL) -> dict[str, Any]:
-    return model_list(POOL, allowed, created=1, inner_step_output_tokens=4_096)
+def _listed(reach: CallerReach = ALL) -> dict[str, Any]:
+    return model_list(POOL, reach, created=1, inner_step_output_tokens=4_096)
 
 
 def test_both_dialects_name_the_same_models_and_windows() -> None:
@@ -53,13 +53,13 @@ def test_demo_workers_say_so() -> None:
 
 
 def test_a_tenant_sees_only_its_workers() -> None:
-    listed = _listed(WorkerFilter(only=frozenset({"sums"})))
+    listed = _listed((Reach("tenant", WorkerFilter(only=frozenset({"sums"}))),))
     assert [m["id"] for m in listed["data"]] == [*TIERS, "worker/sums"]
     assert listed["data"][0]["demo"]
     with pytest.raises(PodiumError) as caught:
         one_model(
             POOL,
-            WorkerFilter(excluded=frozenset({"wide"})),
+            (Reach("key", WorkerFilter(excluded=frozenset({"wide"}))),),
             "worker/wide",
             created=1,
             inner_step_output_tokens=1,

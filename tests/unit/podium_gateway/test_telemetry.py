@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.policy import WorkerFilter
+from podium_core.domain.policy import Reach, WorkerFilter
 from podium_core.domain.run import Caps, RunKind
 from podium_core.orchestration.request import RunRequest
 from podium_core.orchestration.runner import Runner
@@ -57,7 +57,7 @@ class Observed:
             "podium",
             question(CANARY),
             Caps(max_attempts_per_step=1),
-            tenant_filter=WorkerFilter(excluded=frozenset({"gamma"})),
+            reach=(Reach("tenant", WorkerFilter(excluded=frozenset({"gamma"}))),),
         )
 
         async def watched() -> None:
@@ -94,7 +94,7 @@ async def test_a_run_holds_policy_and_steps() -> None:
     assert attributes["podium.run.outcome"] == "answered"
     assert attributes["podium.plan.step_count"] == 2
     assert attributes["podium.plan.source"] == "rules"
-    assert attributes["podium.policy.rule_ids"] == ("tenant.except",)
+    assert attributes["podium.policy.rule_ids"] == ("tenant.workers.except",)
     seen = [
         dict(spans[f"invoke_agent {name}"].attributes or {})["podium.step.access"]
         for name in ("alpha", "beta")

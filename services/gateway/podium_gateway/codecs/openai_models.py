@@ -1,11 +1,11 @@
 """The model list in two dialects at once: OpenAI's `data` and the `models` catalogue that Codex reads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
-from podium_core.domain.policy import WorkerFilter
+from podium_core.domain.policy import CallerReach, within_reach
 from podium_core.domain.pool import EMBEDDINGS_FEATURE, Health, Pool, Worker
 from podium_gateway.codecs.client_request import WORKER_PREFIX, model_not_found
 
@@ -29,10 +29,10 @@ class _Model:
 
 
 def model_list(
-    pool: Pool, allowed: WorkerFilter, *, created: int, inner_step_output_tokens: int
+    pool: Pool, reach: CallerReach, *, created: int, inner_step_output_tokens: int
 ) -> dict[str, object]:
     """Return every model that this tenant may name."""
-    models = _models(pool, allowed, inner_step_output_tokens)
+    models = _models(pool, reach, inner_step_output_tokens)
     return {
         "object": "list",
         "data": [_openai(model, created) for model in models],
@@ -45,22 +45,17 @@ def model_list(
 
 
 def one_model(
-    pool: Pool, allowed: WorkerFilter, model_id: str, *, created: int, inner_step_output_tokens: int
+    pool: Pool, reach: CallerReach, model_id: str, *, created: int, inner_step_output_tokens: int
 ) -> dict[str, object]:
     """Return one model; raise PodiumError (NOT_FOUND) when this tenant may not name it."""
-    for model in _models(pool, allowed, inner_step_output_tokens):
+    for model in _models(pool, reach, inner_step_output_tokens):
         if model.id == model_id:
             return _openai(model, created)
     raise model_not_found(model_id)
 
 
-def _models(pool: Pool, allowed: WorkerFilter, inner_step_output_tokens: int) -> list[_Model]:
-    workers = [
-        worker
-        for worker in pool.workers
-        if worker.worker_id not in allowed.excluded
-        and (allowed.only is None or worker.worker_id in allowed.only)
-    ]
+def _models(pool: Pool, reach: CallerReach, inner_step_output_tokens: int) -> list[_Model]:
+    workers = within_reach(reach, pool.workers)
     answering = [worker for worker in workers if not worker.card.makes_embeddings]
     tiers = [
         _tier(TIER, f"A team of up to {MAX_STEPS} workers, conducted", answering, inner_step_output_tokens),
@@ -75,7 +70,7 @@ def _models(pool: Pool, allowed: WorkerFilter, inner_step_output_tokens: int) ->
     return [*tiers, *(_named(worker) for worker in workers)]
 
 
-def _tier(name: str, description: str, workers: list[Worker], inner_step_output_tokens: int) -> _Model:
+def _tier(name: str, description: str, workers: Sequence[Worker], inner_step_output_tokens: int) -> _Model:
     # What a legal plan can hold: the widest worker's window less the histories of all other steps.
     widest = max((w.card.context_tokens for w in workers), default=0)
     histories = (MAX_STEPS - 1) * inner_step_output_tokens
@@ -104,11 +99,11 @@ def _named(worker: Worker) -> _Model:
     )
 
 
-def _all_demo(workers: list[Worker]) -> bool:
+def _all_demo(workers: Sequence[Worker]) -> bool:
     return bool(workers) and all(w.is_demo for w in workers)
 
 
-def _union(workers: list[Worker], part: Callable[[Worker], frozenset[str]]) -> frozenset[str]:
+def _union(workers: Sequence[Worker], part: Callable[[Worker], frozenset[str]]) -> frozenset[str]:
     return frozenset().union(*(part(worker) for worker in workers))
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from podium_core.config.tenants import AUDITOR, CLIENT, Tenants, load_tenants, new_key
+from podium_core.config.tenants import AUDITOR, CLIENT, Tenant, Tenants, load_tenants, new_key
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.limits import Limits
+from podium_core.domain.policy import Reach, WorkerFilter
 from podium_core.domain.run import Caps
 
 NOW_NS = 1_790_000_000 * 10**9
@@ -85,17 +86,12 @@ tenants:
     )
     acme, other = tenants.tenants
     assert acme.budget_usd_micros == 25_100_000
-    assert (acme.only_workers, acme.excluded_workers) == (frozenset({"a", "b"}), frozenset({"b"}))
+    assert acme.reach == Reach("tenant", WorkerFilter(frozenset({"a", "b"}), frozenset({"b"})))
     assert acme.caps == Caps(3, 9, 5_000, 70_000, 1.5, 2)
     [key] = acme.keys
     assert (key.key_id, key.sha256, key.roles) == ("k1", DIGEST, frozenset({CLIENT, AUDITOR}))
     assert key.expires_ns == int(datetime(2027, 1, 1, tzinfo=UTC).timestamp()) * 10**9
-    assert (other.budget_usd_micros, other.only_workers, other.keys, other.caps) == (
-        None,
-        None,
-        (),
-        Caps(max_rounds=8),
-    )
+    assert other == Tenant("other", Caps(max_rounds=8))
 
 
 def test_the_right_token_is_its_principal(tmp_path: Path) -> None:
@@ -151,19 +147,58 @@ def test_a_key_ends_when_its_day_begins(tmp_path: Path) -> None:
     assert tenants.authenticate(token, midnight_ns) is None
 
 
-def test_two_keys_of_a_tenant_overlap_while_one_is_rotated(tmp_path: Path) -> None:
-    (old, old_digest), (new, new_digest) = new_key("old"), new_key("new")
+def test_a_rotated_key_keeps_its_old_secret_until_the_stated_second(tmp_path: Path) -> None:
+    (old, old_digest), (new, new_digest) = new_key("k1"), new_key("k1")
+    until = datetime(2027, 1, 1, 12, 30, tzinfo=UTC)
     tenants = _load(
         tmp_path,
         f"""
 tenants:
   - id: acme
     keys:
-      - {{id: old, sha256: {old_digest}, roles: [client]}}
-      - {{id: new, sha256: {new_digest}, roles: [client]}}
+      - id: k1
+        sha256: {new_digest}
+        roles: [client]
+        previous: [{{sha256: {old_digest}, until: "2027-01-01T12:30:00Z"}}]
 """,
     )
-    assert [p and p.key_id for p in (tenants.authenticate(t, NOW_NS) for t in (old, new))] == ["old", "new"]
+    until_ns = int(until.timestamp()) * 10**9
+
+    def names(now_ns: int) -> list[str | None]:
+        found = [tenants.authenticate(token, now_ns) for token in (old, new)]
+        return [None if each is None else each.key_id for each in found]
+
+    assert names(until_ns - 1) == ["k1", "k1"]
+    assert names(until_ns) == [None, "k1"]
+
+
+def test_a_key_that_has_expired_lets_none_of_its_secrets_in(tmp_path: Path) -> None:
+    old, old_digest = new_key("k1")
+    previous = f", expires: 2027-01-01, previous: [{{sha256: {old_digest}, until: 2028-01-01}}]"
+    tenants, token = _with_key(tmp_path, previous)
+    midnight_ns = int(datetime(2027, 1, 1, tzinfo=UTC).timestamp()) * 10**9
+    assert tenants.authenticate(old, midnight_ns - 1) is not None
+    assert [tenants.authenticate(each, midnight_ns) for each in (old, token)] == [None, None]
+
+
+def test_lists_of_tenant_and_key_hold_together(tmp_path: Path) -> None:
+    token, digest = new_key("k1")
+    tenants = _load(
+        tmp_path,
+        f"""
+tenants:
+  - id: acme
+    regions: {{only: [eu]}}
+    keys:
+      - {{id: k1, sha256: {digest}, roles: [client], providers: {{except: [fake]}}, workers: {{only: [a b]}}}}
+""",
+    )
+    principal = tenants.authenticate(token, NOW_NS)
+    assert principal is not None
+    assert principal.reach == (
+        Reach("tenant", regions=WorkerFilter(frozenset({"eu"}))),
+        Reach("key", WorkerFilter(frozenset({"a b"})), WorkerFilter(excluded=frozenset({"fake"}))),
+    )
 
 
 def test_a_new_key_is_a_long_random_token_and_its_hash() -> None:

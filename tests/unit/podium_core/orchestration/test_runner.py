@@ -10,7 +10,7 @@ import pytest
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
-from podium_core.domain.policy import WorkerFilter
+from podium_core.domain.policy import Reach, WorkerFilter
 from podium_core.domain.pool import Health, Pool
 from podium_core.domain.run import Caps, Message, Question, RunKind, RunOutcome
 from podium_core.domain.usage import Usage, UsageSource, failure_facts
@@ -229,18 +229,19 @@ async def test_a_named_worker_is_asked_alone_and_never_replaced() -> None:
 async def test_an_empty_eligible_pool_is_refused_on_record_with_every_rule() -> None:
     bench = Bench(FakePlanner(), FakeWorkers())
     asked = request(
-        client_filter=WorkerFilter(frozenset({"c"})), tenant_filter=WorkerFilter(excluded=frozenset({"c"}))
+        client_filter=WorkerFilter(frozenset({"c"})),
+        reach=(Reach("tenant", WorkerFilter(excluded=frozenset({"c"}))),),
     )
     with pytest.raises(PodiumError) as caught:
         await bench.events(asked)
     assert caught.value.code is Code.POLICY_DENIED
     assert caught.value.metadata["run_id"] == "run_1"
-    assert "a: client.only, b: client.only, 1 outside the tenant's pool" in caught.value.message
+    assert "a: client.only, b: client.only, 1 out of reach: tenant.workers.except" in caught.value.message
     assert bench.recorder.only.opened.refusal_reason == "NO_ELIGIBLE_WORKER"
     assert [v.rule_id for v in bench.recorder.only.opened.verdicts] == [
         "client.only",
         "client.only",
-        "tenant.except",
+        "tenant.workers.except",
     ]
 
 
