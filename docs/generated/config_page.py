@@ -117,6 +117,26 @@ workers:
     key: {env: COHERE_API_KEY}
 """
 
+PLANS_EXAMPLE = """\
+plans:
+  - name: draft-and-check            # the model plan/draft-and-check, which GET /v1/models lists
+    description: Two models, one answer
+    steps:                           # 1 to 5; independent steps run at once; the last one answers
+      - worker: my-model
+        subtask: Draft an answer.    # leave out to pass the question on unchanged
+      - worker: demo-text
+        subtask: Check the draft and write the final answer.
+        sees: [0]                    # earlier steps, counted from 0, or all; default: none
+        fallback: my-model           # optional; by default a plan has none
+"""
+
+PINS_EXAMPLE = """\
+pins:
+  - date: 2026-11-30                 # the model podium@2026-11-30; `podium pin` writes this entry
+    pool_digest: "0000000000000000000000000000000000000000000000000000000000000000"
+    model_digest: "0000000000000000000000000000000000000000000000000000000000000000"
+"""
+
 _HEAD = """\
 # Configuration
 
@@ -143,6 +163,22 @@ The workers. The router takes up a change within seconds, as above. Amounts and 
 read exactly.
 
 """
+_PLANS = """
+## plans.yaml
+
+Plans of your own, named to the gateway as `PODIUM_GATEWAY_PLANS_FILE`. One is performed exactly as written,
+by the same rules and with the same record as any run, and without a call of the Conductor. Where one of its
+workers may not do the run it is refused with the rules that say so: a name never means another plan.
+
+"""
+_PINS = """
+## pins.yaml
+
+What `podium@<date>` stands for, named to the gateway as `PODIUM_GATEWAY_PINS_FILE`. Once the pool or the
+Conductor's model is another one, the name gets 404 `pinned_pool_gone` or `pinned_model_gone`: nothing else
+answers in its place.
+
+"""
 
 
 def render() -> str:
@@ -158,7 +194,13 @@ def render() -> str:
     text += "\n## The `podium` command\n\n"
     text += _settings(CliSettings, list(CliSettings.model_fields), prefix="PODIUM_")
     text += "\nThe demo provider takes options instead: `podium-demo-provider --help`.\n"
-    return f"{text}{_TENANTS}```yaml\n{TENANTS_EXAMPLE}```\n{_POOL}```yaml\n{POOL_EXAMPLE}```\n"
+    files = (
+        (_TENANTS, TENANTS_EXAMPLE),
+        (_POOL, POOL_EXAMPLE),
+        (_PLANS, PLANS_EXAMPLE),
+        (_PINS, PINS_EXAMPLE),
+    )
+    return text + "".join(f"{about}```yaml\n{example}```\n" for about, example in files)
 
 
 def _settings(cls: type[BaseSettings], names: list[str], *, prefix: str) -> str:

@@ -6,7 +6,7 @@ from typing import TextIO, cast
 
 from rich.console import Console
 
-from podium_cli import ask, down, keys, plan, profile, runs, show, status, up, verify
+from podium_cli import ask, down, keys, pin, plan, profile, runs, show, status, up, verify
 from podium_cli.arguments import build_parser
 from podium_cli.calibrate import command as calibrate
 from podium_cli.failures import CliError
@@ -22,6 +22,7 @@ _COMMANDS: Mapping[str, Callable[..., int]] = {
     "calibrate": calibrate.run,
     "down": down.run,
     "keys": keys.run,
+    "pin": pin.run,
     "plan": plan.run,
     "profile": profile.run,
     "runs": runs.run,

@@ -57,6 +57,13 @@ _PROFILE = """examples:
 
 No profile holds the key: each names the variable that does.
 """
+_PIN = """examples:
+  podium pin               podium@<today> stands for the pool and the Conductor's
+                           model that are loaded now
+  podium pin 2026-11-30    the same under that date
+
+A pinned name is served as long as both are loaded, and refused afterwards.
+"""
 _SHOW = """examples:
   podium show RUN              the run with this id (podium runs lists them)
   podium show last             the newest run
@@ -118,6 +125,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_plan(commands)
     _add_profile(commands)
+    pin = _add(commands, "pin", "give what plans now a dated model name", _PIN)
+    pin.add_argument("date", nargs="?", help="such as 2026-11-30, default today (UTC)")
     _add_calibrate(commands)
     _add_reading(commands)
     _add_keys(commands)

@@ -1,11 +1,15 @@
 """What the first `podium up` in a home creates: certificates, one demo tenant with a key, the demo pool."""
 
+from collections.abc import Callable
 from importlib import resources
+from pathlib import Path
 
 from podium_cli.failures import CliError
 from podium_cli.home import HOST, Home, write_private
 from podium_cli.keys import key_entry
 from podium_cli.local_ca import CA_FILE, create_local_ca
+from podium_core.config.pins import load_pins
+from podium_core.config.plans import load_plans
 from podium_core.config.pool import load_pool
 from podium_core.config.tenants import load_tenants, new_key
 from podium_core.domain.errors import PodiumError
@@ -13,6 +17,23 @@ from podium_core.runtime.identity import SERVICES
 
 DEMO_TENANT = "demo"
 DEMO_KEY_ID = "local"
+
+PLANS = """\
+# Plans of your own: the model name plan/<name> performs one as it is written, without a Conductor.
+# The gateway reads this file again when it changes; docs/config.md lists every field.
+plans:
+#  - name: sum-in-roman
+#    steps:
+#      - worker: demo-arithmetic
+#        subtask: Compute the sum.
+#      - worker: demo-numerals
+#        subtask: Write the sum as a Roman numeral.
+#        sees: [0]
+"""
+PINS = """\
+# What podium@<date> stands for. `podium pin` adds what is loaded now.
+pins:
+"""
 
 _TENANTS = """\
 # Who may call Podium. Services read this file again when it changes.
@@ -35,6 +56,9 @@ def prepare(home: Home, demo_port: int) -> bool:
         entry = key_entry(DEMO_KEY_ID, digest, ["client", "auditor"])
         write_private(home.api_key_file, f"{token}\n")
         write_private(home.tenants_file, _TENANTS.format(tenant=DEMO_TENANT, key=entry))
+    for file, text in ((home.plans_file, PLANS), (home.pins_file, PINS)):
+        if not file.exists():
+            write_private(file, text)
     if not home.pool_file.exists():
         write_private(home.pool_file, demo_pool(demo_port))
     else:
@@ -44,7 +68,13 @@ def prepare(home: Home, demo_port: int) -> bool:
 
 def check_files(home: Home) -> None:
     """Refuse to start on a broken file; CliError says which line to mend."""
-    for file, load in ((home.tenants_file, load_tenants), (home.pool_file, load_pool)):
+    checks: tuple[tuple[Path, Callable[[Path], object]], ...] = (
+        (home.tenants_file, load_tenants),
+        (home.pool_file, load_pool),
+        (home.plans_file, load_plans),
+        (home.pins_file, load_pins),
+    )
+    for file, load in checks:
         try:
             load(file)
         except PodiumError as error:

@@ -36,6 +36,16 @@ class Home:
         return self.directory / "pool.yaml"
 
     @property
+    def plans_file(self) -> Path:
+        """Plans that an operator has written."""
+        return self.directory / "plans.yaml"
+
+    @property
+    def pins_file(self) -> Path:
+        """What dated model names stand for."""
+        return self.directory / "pins.yaml"
+
+    @property
     def api_key_file(self) -> Path:
         """The demo tenant's API key, for this command and for examples."""
         return self.directory / "api-key"

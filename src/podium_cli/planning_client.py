@@ -73,6 +73,12 @@ class PlanningClient:
                 await self._router.ListWorkers(router_pb.ListWorkersRequest(), timeout=_CALL_S)
             )
 
+    async def model_digest(self) -> str:
+        """Return the digest of the model that plans; raise PodiumError."""
+        with rpc_errors("conductor"):
+            described = await self._conductor.Describe(conductor_pb.DescribeRequest(), timeout=_CALL_S)
+        return described.model_digest
+
     async def plan(
         self, query: PlanQuery, pool: Pool, verdicts: tuple[Verdict, ...], tenant: Tenant
     ) -> Planned:

@@ -81,6 +81,8 @@ def _gateway(home: Home, ports: Ports) -> dict[str, str]:
         **_tls(home, "gateway", ports),
         "LISTEN": _at(ports, "gateway"),
         "TENANTS_FILE": str(home.tenants_file),
+        "PLANS_FILE": str(home.plans_file),
+        "PINS_FILE": str(home.pins_file),
         "CONDUCTOR_ADDRESS": _at(ports, "conductor"),
         "ROUTER_ADDRESS": _at(ports, "router"),
         "AUDIT_ADDRESS": _at(ports, "audit"),

@@ -54,7 +54,8 @@ def value_of(node: yaml.Node | None, key: str) -> yaml.Node | None:
 
 def item_named(sequence: yaml.Node | None, name: str) -> yaml.Node | None:
     """Return the item of a list of mappings whose `id` is `name`."""
-    for item in sequence.value if isinstance(sequence, yaml.SequenceNode) else ():
+    items: list[yaml.Node] = sequence.value if isinstance(sequence, yaml.SequenceNode) else []
+    for item in items:
         found = value_of(item, "id")
         if isinstance(found, yaml.ScalarNode) and found.value == name:
             return item

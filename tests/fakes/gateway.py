@@ -20,6 +20,7 @@ from podium_core.runtime.telemetry import Telemetry, configure_telemetry
 from podium_gateway.assembly import Backing, build_edge
 from podium_gateway.budgets import Budgets
 from podium_gateway.http import Edge, build_app, serve
+from podium_gateway.named_models import NamedModels
 from podium_gateway.ports import Readiness, TenantMoney, UsageRow
 from podium_gateway.settings import GatewaySettings
 from tests.fakes.conversations import FakeConversations
@@ -148,6 +149,7 @@ async def running_edge(
     slices: Slices | None = None,
     holder_id: str = "gateway_1",
     embedder: EmbedPort | None = None,
+    named: NamedModels | None = None,
     **settings: object,
 ) -> AsyncGenerator[EdgeServer, None]:
     """Serve an edge on a free loopback port."""
@@ -171,6 +173,7 @@ async def running_edge(
         tenants=lambda: known,
         gate=lambda: gate or GateTable(),
         embedder=embedder or NoEmbeddings(),
+        named=named or NamedModels(),
     )
     edge = build_edge(
         backing, configured, telemetry or configure_telemetry("gateway", configured), clock, RandomIds(clock)

@@ -126,12 +126,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     """
     clock = clock or SystemClock()
     ids = RandomIds(clock)
-    tenants = Watched(
-        settings.tenants_file,
-        load_tenants,
-        interval_s=settings.tenants_poll_s,
-        on_look=config_reloads(telemetry.meter),
-    )
+    tenants = _tenants(settings, telemetry)
     files = _files(settings)
     leases = Leases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
     log = Log(
@@ -205,6 +200,15 @@ def _conversations(files: "Files", settings: AuditSettings, clock: Clock) -> Con
         clock,
         wait_s=settings.commit_wait_s,
         sweep_every_s=settings.sweep_interval_s,
+    )
+
+
+def _tenants(settings: AuditSettings, telemetry: Telemetry) -> Watched[Tenants]:
+    return Watched(
+        settings.tenants_file,
+        load_tenants,
+        interval_s=settings.tenants_poll_s,
+        on_look=config_reloads(telemetry.meter),
     )
 
 

@@ -21,6 +21,7 @@ from podium_gateway.handler import RunHandler, StreamLimits
 from podium_gateway.http import Edge
 from podium_gateway.intake import Intake
 from podium_gateway.limiter import Limiter
+from podium_gateway.named_models import NamedModels
 from podium_gateway.own_usage import OwnUsage
 from podium_gateway.ports import (
     ConversationPort,
@@ -58,6 +59,7 @@ class Backing:
     tenants: Callable[[], Tenants]
     gate: Callable[[], GateTable] = GateTable
     embedder: EmbedPort = NoEmbeddings()
+    named: NamedModels = NamedModels()
 
 
 def build_edge(
@@ -82,6 +84,7 @@ def build_edge(
         caps=settings.caps,
         podium_max_rounds=settings.podium_max_rounds,
         gate=backing.gate,
+        named=backing.named,
     )
     stored = StoredResponses(backing.conversations, clock, settings.response_ttl_s)
     background = Background(

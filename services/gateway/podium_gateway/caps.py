@@ -16,8 +16,8 @@ def effective_caps(
 ) -> Caps:
     """Return the caps of a run; raise PodiumError (INVALID_REQUEST) when more rounds are asked than given.
 
-    `podium-fast` has one step and one round, `podium-max` up to `tier_rounds` rounds. Every other wish above
-    a limit is cut to the limit, and the answer says what held.
+    `podium-fast` has one step, `podium-max` up to `tier_rounds` rounds; what the Conductor does not plan has
+    one round. Every other wish above a limit is cut to the limit, and the answer says what held.
     """
     max_rounds = min(tenant.max_rounds, _tier_rounds(server, tier, tier_rounds))
     if wishes.rounds is not None and wishes.rounds > max_rounds:
@@ -40,8 +40,8 @@ def effective_caps(
 
 
 def _tier_rounds(server: Caps, tier: str, tier_rounds: int) -> int:
-    if tier == FAST_TIER:
-        return 1
+    if tier not in (TIER, MAX_TIER):
+        return 1  # one worker, or a plan that an operator wrote: there is nobody to revise it
     return max(server.max_rounds, tier_rounds) if tier == MAX_TIER else server.max_rounds
 
 

@@ -14,7 +14,7 @@ from podium_gateway.admission import Admission
 from podium_gateway.answers import Front, RunFailedError
 from podium_gateway.budgets import Budgets
 from podium_gateway.codecs.openai_answer import json_text
-from podium_gateway.codecs.openai_models import model_list, one_model
+from podium_gateway.codecs.openai_models import Offer, model_list, one_model
 from podium_gateway.errors import anthropic_error_body, error_body, error_headers, http_row
 from podium_gateway.fronts.chat import ChatFront
 from podium_gateway.fronts.embeddings import EmbeddingsFront
@@ -77,26 +77,13 @@ class Edge:
         return web.Response(text=await counted_tokens(body), content_type=_JSON)
 
     async def models(self, request: web.Request) -> web.Response:
-        """List what this tenant may name."""
-        reach = self.handler.intake.authenticator.principal(request.headers).reach
-        listed = model_list(
-            self.handler.pool.current(),
-            reach,
-            created=self.started_s,
-            inner_step_output_tokens=self.inner_step_output_tokens,
-        )
+        """List what this caller may name."""
+        listed = model_list(self._offer(request), created=self.started_s)
         return web.Response(text=json_text(listed), content_type=_JSON)
 
     async def model(self, request: web.Request) -> web.Response:
         """Describe one model."""
-        reach = self.handler.intake.authenticator.principal(request.headers).reach
-        found = one_model(
-            self.handler.pool.current(),
-            reach,
-            request.match_info["model"],
-            created=self.started_s,
-            inner_step_output_tokens=self.inner_step_output_tokens,
-        )
+        found = one_model(self._offer(request), request.match_info["model"], created=self.started_s)
         return web.Response(text=json_text(found), content_type=_JSON)
 
     async def usage(self, request: web.Request) -> web.Response:
@@ -104,6 +91,18 @@ class Edge:
         principal = self.handler.intake.authenticator.anybody(request.headers)
         page = await self.own_usage.page(principal, request.query)
         return web.Response(text=json_text(page), content_type=_JSON, headers={"cache-control": "no-store"})
+
+    def _offer(self, request: web.Request) -> Offer:
+        handler = self.handler
+        reach, pool = handler.intake.authenticator.principal(request.headers).reach, handler.pool.current()
+        named = handler.runs.named
+        return Offer(
+            pool,
+            reach,
+            self.inner_step_output_tokens,
+            named.listed_plans(reach, pool),
+            [pin.day for pin in named.listed_pins(pool)],
+        )
 
     async def healthz(self, request: web.Request) -> web.Response:
         """Say that the process lives."""

@@ -18,11 +18,13 @@ from podium_gateway.admission import Slot
 from podium_gateway.answers import AnswerContext, Asked, kept_events
 from podium_gateway.budgets import Budgets
 from podium_gateway.caps import effective_caps
-from podium_gateway.codecs.client_request import ClientRequest, model_not_found
+from podium_gateway.codecs.client_request import ClientRequest
 from podium_gateway.codecs.fields import refuse
+from podium_gateway.codecs.model_names import model_not_found
 from podium_gateway.codecs.podium_object import PodiumView
 from podium_gateway.limiter import Claim
 from podium_gateway.live_run import LiveRun
+from podium_gateway.named_models import NamedModels
 from podium_gateway.ports import LeasePort, RunnerPort
 from podium_gateway.telemetry import RunTelemetry
 
@@ -42,6 +44,7 @@ class Runs:
     caps: Caps
     podium_max_rounds: int = 1
     gate: Callable[[], GateTable] = GateTable
+    named: NamedModels = NamedModels()
     live: set[LiveRun] = field(default_factory=set)
 
     def request(
@@ -50,6 +53,8 @@ class Runs:
         """Return what the runner is asked; raise PodiumError for what no worker can honour."""
         if asked.worker_id is not None and asked.worker_id not in pool.by_id:
             raise model_not_found(asked.model)
+        pin = self.named.pin(asked.name, pool)
+        static_plan = self.named.static_plan(asked.name)
         _check_features(asked, pool)
         tenant = principal.tenant
         caps = effective_caps(asked.wishes, tenant.caps, self.caps, asked.tier, self.podium_max_rounds)
@@ -74,6 +79,8 @@ class Runs:
             gate=self.gate() if tenant.is_gated else None,
             contract=contract,
             answer_count=asked.parameters.answer_count,
+            static_plan=static_plan,
+            pinned_model_digest=None if pin is None else pin.model_digest,
         )
 
     def context(

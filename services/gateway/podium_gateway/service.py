@@ -2,14 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
 
 import grpc
 
 from podium_core.config.gate import load_gate
-from podium_core.config.tenants import load_tenants
+from podium_core.config.pins import NO_PINS, Pins, load_pins
+from podium_core.config.plans import NO_PLANS, StaticPlans, load_plans
+from podium_core.config.tenants import Tenants, load_tenants
 from podium_core.config.watched import Watched
 from podium_core.domain.clock import Clock
 from podium_core.domain.gate import GateTable
@@ -30,7 +34,10 @@ from podium_gateway.adapters.usage import AuditUsage
 from podium_gateway.assembly import Backing, build_edge
 from podium_gateway.budgets import Budgets
 from podium_gateway.http import Edge, build_app, serve
+from podium_gateway.named_models import NamedModels
 from podium_gateway.settings import GatewaySettings
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _CANCELLING_S = 3.0
@@ -67,9 +74,7 @@ async def running_gateway(
     settings: GatewaySettings, telemetry: Telemetry, clock: Clock, ids: IdFactory
 ) -> AsyncGenerator[Gateway, None]:
     """Serve inside the block, without draining at its end; raise PodiumError when that cannot start."""
-    looked = config_reloads(telemetry.meter)
-    tenants = Watched(settings.tenants_file, load_tenants, on_look=looked)
-    gate = None if settings.gate_file is None else Watched(settings.gate_file, load_gate, on_look=looked)
+    files = _Files.of(settings, telemetry)
     async with AsyncExitStack() as stack:
         audit = await _channel(stack, settings.audit_address, "audit", settings)
         conductor = await _channel(stack, settings.conductor_address, "conductor", settings)
@@ -96,13 +101,13 @@ async def running_gateway(
             limits=AuditLimits(audit, ids.new("gateway"), clock, wait_s=settings.audit_wait_s),
             usage=AuditUsage(audit, wait_s=settings.audit_wait_s),
             readiness=ServiceReadiness(services, pool, clock),
-            tenants=tenants.fresh,
-            gate=lambda: GateTable() if gate is None else gate.current,
+            tenants=files.tenants.fresh,
+            gate=files.gate_table,
+            named=files.named,
         )
         edge = build_edge(backing, settings, telemetry, clock, ids)
         stack.push_async_callback(edge.handler.checker.close)
-        watching = [tenants.watch(), pool.keep(), leases.keep(), edge.limiter.keep()]
-        watching += [gate.watch()] if gate else []
+        watching = [*files.watching(), pool.keep(), leases.keep(), edge.limiter.keep()]
         parts = tuple([asyncio.create_task(part) for part in watching])
         for part in parts:
             stack.push_async_callback(_stop, part)
@@ -112,6 +117,49 @@ async def running_gateway(
         stack.push_async_callback(server.cleanup)
         _log.info("listening", extra={"port": bound})
         yield Gateway(bound, settings, edge, recorder, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files that may change while the gateway runs; None: not given."""
+
+    tenants: Watched[Tenants]
+    gate: Watched[GateTable] | None
+    plans: Watched[StaticPlans] | None
+    pins: Watched[Pins] | None
+
+    @classmethod
+    def of(cls, settings: GatewaySettings, telemetry: Telemetry) -> "_Files":
+        """Read all of them; raise PodiumError naming line and mistake."""
+        looked = config_reloads(telemetry.meter)
+
+        def watched(path: Path | None, load: Callable[[Path], T]) -> Watched[T] | None:
+            return None if path is None else Watched(path, load, on_look=looked)
+
+        return cls(
+            Watched(settings.tenants_file, load_tenants, on_look=looked),
+            watched(settings.gate_file, load_gate),
+            watched(settings.plans_file, load_plans),
+            watched(settings.pins_file, load_pins),
+        )
+
+    def gate_table(self) -> GateTable:
+        """Return the newest gate table."""
+        return GateTable() if self.gate is None else self.gate.current
+
+    @property
+    def named(self) -> NamedModels:
+        """The models that files name."""
+        plans, pins = self.plans, self.pins
+        return NamedModels(
+            lambda: NO_PLANS if plans is None else plans.current,
+            lambda: NO_PINS if pins is None else pins.current,
+        )
+
+    def watching(self) -> list[Coroutine[Any, Any, None]]:
+        """Return what must run for changes to be seen."""
+        given = (self.tenants, self.gate, self.plans, self.pins)
+        return [file.watch() for file in given if file is not None]
 
 
 async def _channel(

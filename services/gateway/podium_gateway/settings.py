@@ -6,6 +6,8 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from podium_core.config.gate import load_gate
+from podium_core.config.pins import load_pins
+from podium_core.config.plans import load_plans
 from podium_core.config.tenants import load_tenants
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.run import Caps
@@ -28,6 +30,10 @@ class GatewaySettings(ServiceSettings):
     gate_file: Path | None = None
     """gate.yaml: which plans are expected to beat one worker, for tenants with `gate: true`. Read again when
     it changes. Without it such tenants get one worker."""
+    plans_file: Path | None = None
+    """plans.yaml: plans that are served as plan/<name>. Read again when it changes."""
+    pins_file: Path | None = None
+    """pins.yaml: what podium@<date> stands for. Read again when it changes."""
     conductor_address: str = "127.0.0.1:7051"
     """host:port of the conductor."""
     router_address: str = "127.0.0.1:7052"
@@ -138,6 +144,10 @@ class GatewaySettings(ServiceSettings):
         load_tenants(self.tenants_file)
         if self.gate_file is not None:
             load_gate(self.gate_file)
+        if self.plans_file is not None:
+            load_plans(self.plans_file)
+        if self.pins_file is not None:
+            load_pins(self.pins_file)
 
     @field_validator("listen", "conductor_address", "router_address", "audit_address")
     @classmethod

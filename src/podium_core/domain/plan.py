@@ -66,3 +66,18 @@ class Plan:
         for step in self.steps:
             depths.append(1 + max((depths[seen] for seen in step.access.steps), default=0))
         return max(depths, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPlan:
+    """A plan that an operator has written. `digest` pins it: what the record names as the plan's maker."""
+
+    name: str
+    plan: Plan
+    digest: str
+    description: str = ""
+
+    @property
+    def worker_ids(self) -> frozenset[str]:
+        """The workers that must do its steps; those that may step in for them are not among them."""
+        return frozenset(step.worker_id for step in self.plan.steps)

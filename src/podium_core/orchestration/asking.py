@@ -9,7 +9,7 @@ from podium_core.domain.gate import GATE_ONE_WORKER, GateDecision
 from podium_core.domain.plan_prompt import FAST_TIER
 from podium_core.domain.pool import Worker
 from podium_core.orchestration.context import RunContext
-from podium_core.orchestration.planning import checked, fallback_reply, named_reply
+from podium_core.orchestration.planning import checked, fallback_reply, named_reply, static_reply
 from podium_core.orchestration.ports import (
     RUN_NOT_OPEN,
     PlanFailedError,
@@ -40,6 +40,8 @@ class Asking:
         """Return the first plan; None when the planner wants the run to be open first."""
         if self._request.named_worker_id is not None:
             return named_reply(self._workers[0])
+        if self._request.static_plan is not None:
+            return static_reply(self._request.static_plan, self._workers)
         if self._planner.opens_first and self._request.tier != FAST_TIER:
             return None
         return await self._first(run_is_open=False)
@@ -64,7 +66,7 @@ class Asking:
         except PodiumError as error:
             if error.reason == RUN_NOT_OPEN and not run_is_open:
                 return None
-            if error.code not in _FALLS_BACK:
+            if error.code not in _FALLS_BACK or self._request.pinned_model_digest is not None:
                 raise
             return fallback_reply(self._workers, error.reason)
 
@@ -118,4 +120,12 @@ class Asking:
         else:
             context.planning_usage += reply.usage
             context.ledger.spend_tokens(reply.usage)
+        if request.pinned_model_digest not in (None, reply.model_digest):
+            raise PodiumError(
+                Code.NOT_FOUND,
+                f"the Conductor model that {request.requested_model} stands for is no longer loaded; ask for "
+                f"{request.tier} without a date, or have the operator load that model again",
+                reason="PINNED_MODEL_GONE",
+                param="model",
+            )
         return reply

@@ -1,10 +1,11 @@
 """The eligible pool: what policy, capability, health and budget leave of all workers, rule by rule."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from podium_core.domain.errors import Code, PodiumError, invalid
+from podium_core.domain.plan import StaticPlan
 from podium_core.domain.policy import CallerReach, Verdict, WorkerFilter, denying_rule, is_reach_rule
 from podium_core.domain.pool import Health, Pool, Worker
 from podium_core.domain.run import Question
@@ -82,10 +83,7 @@ def eligible_workers(pool: Pool, verdicts: tuple[Verdict, ...]) -> tuple[Worker,
     if allowed:
         return allowed
     own = [v for v in verdicts if not is_reach_rule(v.rule_id)]
-    rules = [f"{v.worker_id}: {v.rule_id}" for v in own]
-    others = Counter(v.rule_id for v in verdicts if is_reach_rule(v.rule_id))
-    rules += [f"{count} out of reach: {rule_id}" for rule_id, count in sorted(others.items())]
-    told = ", ".join(rules) or "the pool has no workers"
+    told = ", ".join(_told(verdicts)) or "the pool has no workers"
     # What the caller ruled out does not count: the rest decides what kind of trouble it is.
     deciding = {v.rule_id for v in own if not v.rule_id.startswith("client.")}
     if deciding and deciding <= {"capability.context"}:
@@ -115,6 +113,40 @@ def eligible_workers(pool: Pool, verdicts: tuple[Verdict, ...]) -> tuple[Worker,
         f"no worker may do this run ({told}); relax the request's limits or ask for another pool",
         reason="NO_ELIGIBLE_WORKER",
     )
+
+
+def require_planned(static: StaticPlan, pool: Pool, verdicts: Sequence[Verdict], max_steps: int) -> None:
+    """Refuse an operator's plan that cannot be performed as it is: its workers are never replaced.
+
+    Raises PodiumError: UNAVAILABLE when its workers are only down, else POLICY_DENIED.
+    """
+    steps = static.plan.steps
+    if len(steps) > max_steps:
+        raise PodiumError(
+            Code.POLICY_DENIED,
+            f"plan/{static.name} has {len(steps)} steps, and {max_steps} are allowed; raise max_steps",
+            reason="STATIC_PLAN_TOO_LONG",
+        )
+    needed = {step.worker_id for step in steps}
+    denied = [v for v in verdicts if v.worker_id in needed and not v.allowed]
+    missing = sorted(needed - pool.by_id.keys())
+    rules = _told(denied) + [f"{worker_id}: not in the pool" for worker_id in missing]
+    if rules:
+        is_down = len(denied) == len(rules) and all(v.rule_id.startswith("health.") for v in denied)
+        raise PodiumError(
+            Code.UNAVAILABLE if is_down else Code.POLICY_DENIED,
+            f"plan/{static.name} needs workers that may not do this run ({', '.join(rules)}); a static plan "
+            "never changes its workers",
+            reason="WORKERS_DOWN" if is_down else "STATIC_PLAN_BLOCKED",
+            retry_after_s=5.0 if is_down else None,
+        )
+
+
+def _told(denied: Sequence[Verdict]) -> list[str]:
+    """Return the rules with their workers; those out of the caller's reach are counted, not named."""
+    others = Counter(v.rule_id for v in denied if is_reach_rule(v.rule_id))
+    named = [f"{v.worker_id}: {v.rule_id}" for v in denied if not is_reach_rule(v.rule_id)]
+    return named + [f"{count} out of reach: {rule_id}" for rule_id, count in sorted(others.items())]
 
 
 def _require_known(pool: Pool, demands: Demands) -> None:

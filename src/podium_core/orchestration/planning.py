@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.plan import Plan, PlanSource, Step
+from podium_core.domain.plan import Plan, PlanSource, StaticPlan, Step
 from podium_core.domain.pool import Worker
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanReply
@@ -13,6 +13,16 @@ from podium_core.orchestration.ports import PlanReply
 def named_reply(worker: Worker) -> PlanReply:
     """Return the plan for a request that names its worker. A name never degrades to another worker."""
     return PlanReply(Plan((Step(worker.worker_id, ""),), PlanSource.NAMED))
+
+
+def static_reply(static: StaticPlan, workers: Sequence[Worker]) -> PlanReply:
+    """Return an operator's plan. Its workers are eligible by now; a fallback that is not is left out."""
+    eligible = {worker.worker_id for worker in workers}
+    steps = tuple(
+        step if step.fallback_worker_id in eligible else replace(step, fallback_worker_id=None)
+        for step in static.plan.steps
+    )
+    return PlanReply(replace(static.plan, steps=steps), model_digest=static.digest)
 
 
 def fallback_reply(workers: Sequence[Worker], reason: str) -> PlanReply:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from podium_core.domain.gate import GateTable
+from podium_core.domain.plan import StaticPlan
 from podium_core.domain.policy import CallerReach, Verdict, WorkerFilter
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import AttemptKind, Caps, Question, RunKind
@@ -22,6 +23,8 @@ class RunRequest:
     every plan through. `contract` is what was promised of the answer's shape; `answer_count` says how many
     answers the last step gives, which only a run of one round may. `continues_run_id` names the run whose
     tool calls `question` answers: this run is one attempt of kind continuation by the worker that asked.
+    `static_plan` is performed as it is, without asking for a plan. `pinned_model_digest` takes a plan from that
+    Conductor model only, and no fallback plan.
     """
 
     run_id: str
@@ -42,6 +45,8 @@ class RunRequest:
     gate: GateTable | None = None
     contract: AnswerContract | None = None
     answer_count: int = 1
+    static_plan: StaticPlan | None = None
+    pinned_model_digest: str | None = None
     continues_run_id: str = ""
 
     @property

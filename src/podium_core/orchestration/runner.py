@@ -5,7 +5,7 @@ The same runner serves (gateway, over gRPC), trains (simulated or live workers) 
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from podium_core.domain.run import AttemptKind, RunKind, RunOutcome
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.asking import Asking
 from podium_core.orchestration.context import RunContext
-from podium_core.orchestration.eligible import eligible_workers, judge
+from podium_core.orchestration.eligible import eligible_workers, judge, require_planned
 from podium_core.orchestration.embedding import embed
 from podium_core.orchestration.events import (
     AnswerDelta,
@@ -103,7 +103,8 @@ class Runner:
         verdicts, workers = await self._admit(request, pool)
         progress = _Progress(context, Asking(self._planner, context, request, workers))
         is_embedding = request.kind is RunKind.EMBED
-        reply = None if is_embedding else await progress.asking.before_opening()
+        async with self._refusing(request, pool, verdicts):
+            reply = None if is_embedding else await progress.asking.before_opening()
         await self._open(request, pool, verdicts, reply)
         if is_embedding:
             happening = self._embedding(progress, workers[0])
@@ -185,8 +186,19 @@ class Runner:
     async def _admit(self, request: RunRequest, pool: Pool) -> tuple[tuple[Verdict, ...], tuple[Worker, ...]]:
         with self._observer.span("policy", {"run_id": request.run_id, "worker_count": len(pool.workers)}):
             verdicts = judge(pool, request.demands)
+        async with self._refusing(request, pool, verdicts):
+            workers = eligible_workers(pool, verdicts)
+            if request.static_plan is not None:
+                require_planned(request.static_plan, pool, verdicts, request.caps.max_steps)
+        return verdicts, workers
+
+    @asynccontextmanager
+    async def _refusing(
+        self, request: RunRequest, pool: Pool, verdicts: tuple[Verdict, ...]
+    ) -> AsyncGenerator[None, None]:
+        """Record what is refused inside the block, with its verdicts and its reason."""
         try:
-            return verdicts, eligible_workers(pool, verdicts)
+            yield
         except PodiumError as refusal:
             refused = request.opened(self._ids.new("evt"), pool, verdicts, None, refusal.reason)
             await self._recorder.open_run(refused)

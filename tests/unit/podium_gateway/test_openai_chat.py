@@ -36,7 +36,7 @@ def test_a_worker_is_named_by_its_model_name() -> None:
     assert _decode(model="worker/alpha").worker_id == "alpha"
 
 
-@pytest.mark.parametrize("model", ["gpt-4o", "worker/", "podium-ultra", "plan/x"])
+@pytest.mark.parametrize("model", ["gpt-4o", "worker/", "podium-ultra", "plan/"])
 def test_unknown_models_do_not_exist(model: str) -> None:
     error = _refusal(model=model)
     assert (error.code, error.reason, error.param) == (Code.NOT_FOUND, "MODEL_NOT_FOUND", "model")

@@ -7,7 +7,7 @@ import pytest
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.policy import CallerReach, Reach, WorkerFilter
-from podium_gateway.codecs.openai_models import model_list, one_model
+from podium_gateway.codecs.openai_models import Offer, model_list, one_model
 from tests.fakes.pools import pool, worker
 
 DEMO = replace(worker("sums", context_tokens=8_192), is_demo=True)
@@ -18,7 +18,7 @@ TIERS = ["podium", "podium-fast", "podium-max"]
 
 
 def _listed(reach: CallerReach = ALL) -> dict[str, Any]:
-    return model_list(POOL, reach, created=1, inner_step_output_tokens=4_096)
+    return model_list(Offer(POOL, reach, 4_096), created=1)
 
 
 def test_both_dialects_name_the_same_models_and_windows() -> None:
@@ -58,21 +58,17 @@ def test_a_tenant_sees_only_its_workers() -> None:
     assert listed["data"][0]["demo"]
     with pytest.raises(PodiumError) as caught:
         one_model(
-            POOL,
-            (Reach("key", WorkerFilter(excluded=frozenset({"wide"}))),),
+            Offer(POOL, (Reach("key", WorkerFilter(excluded=frozenset({"wide"}))),), 1),
             "worker/wide",
             created=1,
-            inner_step_output_tokens=1,
         )
     assert caught.value.code is Code.NOT_FOUND
 
 
 def test_one_model_is_its_row_of_the_list() -> None:
-    assert (
-        one_model(POOL, ALL, "worker/wide", created=1, inner_step_output_tokens=4_096) == _listed()["data"][4]
-    )
+    assert one_model(Offer(POOL, ALL, 4_096), "worker/wide", created=1) == _listed()["data"][4]
 
 
 def test_an_empty_pool_still_lists_the_tier() -> None:
-    listed: dict[str, Any] = model_list(pool(), ALL, created=1, inner_step_output_tokens=1)
+    listed: dict[str, Any] = model_list(Offer(pool(), ALL, 1), created=1)
     assert listed["data"][0]["health"] == "down"

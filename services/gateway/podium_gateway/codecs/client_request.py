@@ -5,16 +5,12 @@ Workers are spoken to in those words, so every front decodes into them and rende
 
 from dataclasses import dataclass
 
-from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_core.domain.run import Question, RunKind
 from podium_gateway.codecs.fields import as_string, refuse
+from podium_gateway.codecs.model_names import ModelName, model_name
 from podium_gateway.codecs.openai_parameters import Parameters
 from podium_gateway.codecs.openai_podium import Wishes
-from podium_gateway.codecs.strict_json import shown
 
-TIERS = (TIER, FAST_TIER, MAX_TIER)
-WORKER_PREFIX = "worker/"
 _MAX_MODEL = 256
 
 
@@ -30,9 +26,14 @@ class ClientRequest:
     kind: RunKind = RunKind.CHAT
 
     @property
+    def name(self) -> ModelName:
+        """What the model's name asks for."""
+        return model_name(self.model)
+
+    @property
     def tier(self) -> str:
-        """The tier's name; `worker` for a named worker."""
-        return self.model if self.worker_id is None else WORKER_PREFIX.rstrip("/")
+        """How the run is planned: a tier's name, or `worker` or `plan` where no plan is made."""
+        return self.name.tier
 
 
 def decode_model(value: object) -> str:
@@ -43,12 +44,8 @@ def decode_model(value: object) -> str:
 
 
 def worker_of(model: str) -> str | None:
-    """Return the worker that a model name asks for, None for a tier; raise NOT_FOUND for other names."""
-    if model in TIERS:
-        return None
-    if model.startswith(WORKER_PREFIX) and len(model) > len(WORKER_PREFIX):
-        return model.removeprefix(WORKER_PREFIX)
-    raise model_not_found(model)
+    """Return the worker that a model name asks for, None for other models; raise NOT_FOUND for neither."""
+    return model_name(model).worker_id
 
 
 def check_last_role(question: Question, worker_id: str | None, path: str | None = None) -> None:
@@ -62,13 +59,3 @@ def check_last_role(question: Question, worker_id: str | None, path: str | None 
             path or f"messages[{len(question.messages) - 1}].role",
             f"the last message must be a user's or a tool's, not {question.last.role}'s; or ask worker/<id>",
         )
-
-
-def model_not_found(model: str) -> PodiumError:
-    """Return the error for a model name that this gateway does not serve."""
-    return PodiumError(
-        Code.NOT_FOUND,
-        f"the model {shown(model)} does not exist here; GET /v1/models lists those that do",
-        reason="MODEL_NOT_FOUND",
-        param="model",
-    )

@@ -1,13 +1,13 @@
 """The model list in two dialects at once: OpenAI's `data` and the `models` catalogue that Codex reads."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from podium_core.domain.plan import MAX_STEPS
+from podium_core.domain.plan import MAX_STEPS, StaticPlan
 from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_core.domain.policy import CallerReach, within_reach
 from podium_core.domain.pool import EMBEDDINGS_FEATURE, Health, Pool, Worker
-from podium_gateway.codecs.client_request import WORKER_PREFIX, model_not_found
+from podium_gateway.codecs.model_names import PIN_PREFIX, PLAN_PREFIX, WORKER_PREFIX, model_not_found
 
 _OWNER = "podium"
 _DEMO_OWNER = "podium-demo"
@@ -28,11 +28,23 @@ class _Model:
     health: Health
 
 
-def model_list(
-    pool: Pool, reach: CallerReach, *, created: int, inner_step_output_tokens: int
-) -> dict[str, object]:
-    """Return every model that this tenant may name."""
-    models = _models(pool, reach, inner_step_output_tokens)
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one caller may name: the workers within its reach, operators' plans and pinned days.
+
+    `inner_step_output_tokens` is the room that a plan's window must leave for each step's output.
+    """
+
+    pool: Pool
+    reach: CallerReach
+    inner_step_output_tokens: int
+    plans: Sequence[StaticPlan] = ()
+    pinned_days: Sequence[str] = ()
+
+
+def model_list(offer: Offer, *, created: int) -> dict[str, object]:
+    """Return every model that this caller may name."""
+    models = _models(offer)
     return {
         "object": "list",
         "data": [_openai(model, created) for model in models],
@@ -44,30 +56,57 @@ def model_list(
     }
 
 
-def one_model(
-    pool: Pool, reach: CallerReach, model_id: str, *, created: int, inner_step_output_tokens: int
-) -> dict[str, object]:
-    """Return one model; raise PodiumError (NOT_FOUND) when this tenant may not name it."""
-    for model in _models(pool, reach, inner_step_output_tokens):
+def one_model(offer: Offer, model_id: str, *, created: int) -> dict[str, object]:
+    """Return one model; raise PodiumError (NOT_FOUND) when this caller may not name it."""
+    for model in _models(offer):
         if model.id == model_id:
             return _openai(model, created)
     raise model_not_found(model_id)
 
 
-def _models(pool: Pool, reach: CallerReach, inner_step_output_tokens: int) -> list[_Model]:
-    workers = within_reach(reach, pool.workers)
+def _models(offer: Offer) -> list[_Model]:
+    workers, room = within_reach(offer.reach, offer.pool.workers), offer.inner_step_output_tokens
     answering = [worker for worker in workers if not worker.card.makes_embeddings]
+    team = _tier(TIER, f"A team of up to {MAX_STEPS} workers, conducted", answering, room)
     tiers = [
-        _tier(TIER, f"A team of up to {MAX_STEPS} workers, conducted", answering, inner_step_output_tokens),
+        team,
         _tier(FAST_TIER, "One worker, chosen for the question", answering, 0),
         _tier(
             MAX_TIER,
             f"A team of up to {MAX_STEPS} workers, conducted in rounds that revise the answer",
             answering,
-            inner_step_output_tokens,
+            room,
         ),
     ]
-    return [*tiers, *(_named(worker) for worker in workers)]
+    pins = [
+        replace(team, id=PIN_PREFIX + day, description=f"{team.description}, as of {day}")
+        for day in offer.pinned_days
+    ]
+    plans = [_static(plan, offer.pool, room) for plan in offer.plans]
+    return [*tiers, *pins, *plans, *(_named(worker) for worker in workers)]
+
+
+def _static(static: StaticPlan, pool: Pool, room: int) -> _Model:
+    workers = [pool.by_id[worker_id] for worker_id in sorted(static.worker_ids)]
+    answering = pool.by_id[static.plan.steps[-1].worker_id]
+    # Each worker gets the question and the outputs that it sees; the tightest one decides.
+    windows = [
+        pool.by_id[step.worker_id].card.context_tokens - len(step.access.steps) * room
+        for step in static.plan.steps
+        if pool.by_id[step.worker_id].card.context_tokens
+    ]
+    description = static.description or f"An operator's plan of {len(static.plan.steps)} steps"
+    is_down = any(worker.health is not Health.UP for worker in workers)
+    return _Model(
+        PLAN_PREFIX + static.name,
+        description + _demo_note(_all_demo(workers)),
+        max(0, min(windows, default=0)),
+        answering.card.max_output_tokens,
+        frozenset.intersection(*(worker.card.modalities for worker in workers)),
+        answering.card.features,
+        _all_demo(workers),
+        Health.DOWN if is_down else Health.UP,
+    )
 
 
 def _tier(name: str, description: str, workers: Sequence[Worker], inner_step_output_tokens: int) -> _Model:
