@@ -31,6 +31,7 @@ tenants:
       except: []
     providers: {except: [bedrock]}   # optional; the same by protocol family
     regions: {only: [eu]}            # optional; the same by region; a worker without one is kept out
+    content: sealed                  # or commitments: the log proves what was said and stores none of it
     caps:                            # optional; the tightest of request, tenant and server holds
       max_steps: 5
       max_calls: 20

@@ -6,7 +6,7 @@ from typing import TextIO, cast
 
 from rich.console import Console
 
-from podium_cli import ask, down, keys, pin, plan, profile, runs, show, status, up, verify
+from podium_cli import ask, down, keys, pin, plan, profile, runs, show, status, stop, up, verify
 from podium_cli.arguments import build_parser
 from podium_cli.calibrate import command as calibrate
 from podium_cli.failures import CliError
@@ -28,6 +28,7 @@ _COMMANDS: Mapping[str, Callable[..., int]] = {
     "runs": runs.run,
     "show": show.run,
     "status": status.run,
+    "stop": stop.run,
     "up": up.run,
     "verify": verify.run,
 }

@@ -90,6 +90,17 @@ _KEYS = """examples:
 
 Nothing needs a restart. The tenants file keeps its comments and only hashes.
 """
+_STOP = """examples:
+  podium stop RUN                  end this run; what it has used is billed
+  podium stop --worker gpt         no call goes to this worker any more
+  podium stop --all                no call goes anywhere: the emergency stop
+  podium stop --worker gpt --resume
+  podium stop --all --resume       ... and on again
+  podium stop                      what is stopped now
+
+A stop is a record of the log and survives restarts. It holds from the moment
+the command returns: the log gives no further permit.
+"""
 _HOME = "directory of the local Podium, default $PODIUM_HOME or ~/.podium"
 _API_KEY = "API key for it, default $PODIUM_API_KEY or the home's own"
 
@@ -130,7 +141,18 @@ def build_parser() -> argparse.ArgumentParser:
     _add_calibrate(commands)
     _add_reading(commands)
     _add_keys(commands)
+    _add_stop(commands)
     return parser
+
+
+def _add_stop(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    stop = _add(commands, "stop", "stop a run, a worker or everything", _STOP)
+    what = stop.add_mutually_exclusive_group()
+    what.add_argument("run", nargs="?", help="the id of a run")
+    what.add_argument("--worker", metavar="ID", help="give this worker no further call")
+    what.add_argument("--all", action="store_true", help="give nobody a further call")
+    stop.add_argument("--tenant", default="", metavar="ID", help="only for this tenant")
+    stop.add_argument("--resume", action="store_true", help="let the worker, or all, work again")
 
 
 def _add_keys(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

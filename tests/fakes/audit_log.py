@@ -150,6 +150,7 @@ class LogScene:
     clock: FakeClock = field(default_factory=FakeClock)
     signer: CheckpointSigner = field(default_factory=lambda: CheckpointSigner(ORIGIN, FakeSigner()))
     max_content_bytes: int = 1 << 20
+    keeps_content: bool = True
     leases: Leases = field(init=False)
     log: Log = field(init=False)
 
@@ -162,6 +163,7 @@ class LogScene:
             self.leases,
             self.clock,
             max_content_bytes=self.max_content_bytes,
+            keeps_content=lambda _: self.keeps_content,
         )
         self.log.load()
 

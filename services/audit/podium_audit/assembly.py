@@ -127,10 +127,20 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     clock = clock or SystemClock()
     ids = RandomIds(clock)
     tenants = _tenants(settings, telemetry)
+
+    def keeps_content(tenant_id: str) -> bool:
+        return tenants.current.keep_content(tenant_id)
+
     files = _files(settings)
     leases = Leases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
     log = Log(
-        files.store, files.run_keys, files.signer, leases, clock, max_content_bytes=settings.max_content_bytes
+        files.store,
+        files.run_keys,
+        files.signer,
+        leases,
+        clock,
+        max_content_bytes=settings.max_content_bytes,
+        keeps_content=keeps_content,
     )
     commit = _group_commit(log, settings, telemetry, clock)
     guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
@@ -145,7 +155,13 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     return Audit(
         commit,
         audit_servicer,
-        ConversationServicer(conversations, commit, ids, max_item_bytes=settings.max_item_bytes),
+        ConversationServicer(
+            conversations,
+            commit,
+            ids,
+            max_item_bytes=settings.max_item_bytes,
+            keeps_content=keeps_content,
+        ),
         StopServicer(commit, lambda: log.stops),
         LimitServicer(_slices(tenants, settings), clock),
         UsageServicer(readers, log, lambda: tenants.current),

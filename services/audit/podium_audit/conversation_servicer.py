@@ -1,6 +1,6 @@
 """The conversation service over gRPC: checks names and sizes, and records what clients read and delete."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, Final
 
@@ -34,12 +34,19 @@ class ConversationServicer(conversation_service_pb2_grpc.ConversationServiceServ
     """One instance serves every call."""
 
     def __init__(
-        self, conversations: Conversations, commit: GroupCommit, ids: IdFactory, *, max_item_bytes: int
+        self,
+        conversations: Conversations,
+        commit: GroupCommit,
+        ids: IdFactory,
+        *,
+        max_item_bytes: int,
+        keeps_content: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._conversations = conversations
         self._commit = commit
         self._ids = ids
         self._max_item_bytes = max_item_bytes
+        self._keeps_content = keeps_content
 
     async def PutItem(  # noqa: N802
         self,
@@ -87,6 +94,12 @@ class ConversationServicer(conversation_service_pb2_grpc.ConversationServiceServ
         )
 
     def _check(self, request: pb.PutItemRequest) -> None:
+        if not self._keeps_content(request.tenant_id):
+            raise PodiumError(
+                Code.POLICY_DENIED,
+                "this tenant's content is never stored: send store: false and no Idempotency-Key",
+                reason="CONTENT_NOT_KEPT",
+            )
         if len(request.data) > self._max_item_bytes:
             raise PodiumError(
                 Code.TOO_LARGE,

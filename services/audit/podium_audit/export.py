@@ -48,7 +48,9 @@ def lines(view: View, export: ExportOf) -> Iterator[bytes]:
 
 def _body(view: View, export: ExportOf) -> Iterator[dict[str, Any]]:
     row = export.found.row
-    key = view.keys.get(row.key_no) if export.with_content else None
+    leaves = view.log.leaves_of(row.run_no, below=export.size)
+    with_content = export.with_content and _is_kept(view, leaves)
+    key = view.keys.get(row.key_no) if with_content else None
     yield {
         "line": "header",
         "format": FORMAT,
@@ -59,7 +61,6 @@ def _body(view: View, export: ExportOf) -> Iterator[dict[str, Any]]:
         "with_content": key is not None,
     }
     yield {"line": "checkpoint", "note": export.note}
-    leaves = view.log.leaves_of(row.run_no, below=export.size)
     nodes = TileNodes(view.log)
     for index, data in leaves:
         proof = inclusion_proof(nodes, index, export.size)
@@ -73,6 +74,12 @@ def _body(view: View, export: ExportOf) -> Iterator[dict[str, Any]]:
         records = [(index, json.loads(data)) for index, data in leaves]
         yield from _contents(view, export, key, records)
         yield from _bodies(key, records)
+
+
+def _is_kept(view: View, leaves: list[tuple[int, bytes]]) -> bool:
+    """Whether the content was stored: all of it is, or none, for a tenant with `content: commitments`."""
+    first = next((index for index, data in leaves if json.loads(data)["contents"]), None)
+    return first is None or view.log.content(first * PARTS_PER_LEAF) is not None
 
 
 def _contents(

@@ -5,7 +5,7 @@ refused has changed nothing, so it cannot disturb the others of its batch. A bat
 is forgotten whole, and the state is read back from the store.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from podium_audit import attempts, endings, limits, opening, stops
@@ -58,6 +58,7 @@ class Log:
         clock: Clock,
         *,
         max_content_bytes: int,
+        keeps_content: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._store = store
         self._keys = keys
@@ -65,6 +66,7 @@ class Log:
         self._leases = leases
         self._clock = clock
         self._max_bytes = max_content_bytes
+        self._keeps_content = keeps_content
         self._parts = PartReader(store)
         self._state: LogState | None = None
         self._waiting: list[Applied] = []
@@ -148,6 +150,7 @@ class Log:
             applied.checkpoint = note
         for run_id in state.just_sealed:
             self._leases.end(run_id)
+            self._parts.let_go(run_id)
         state.just_sealed.clear()
         self._strike(state)
         self._waiting.clear()
@@ -236,7 +239,7 @@ class Log:
             command.tenant_budget_usd_micros,
             now_us,
         )
-        run = RunState(row, data_key)
+        run = RunState(row, data_key, keeps_content=self._keeps_content(command.tenant_id))
         indices = self.state.stage(command.event, run, drafts, now_us)
         self._spare_key = None
         if run.outcome is None:

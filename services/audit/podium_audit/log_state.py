@@ -115,8 +115,11 @@ class LogState:
             batch.leaves.append(LeafRow(index, run_no, data))
             for place, part in enumerate(draft.parts):
                 row = ContentRow(index * PARTS_PER_LEAF + place, part.sealed)
-                batch.contents.append(row)
-                self._parts.stage(row, part.part.data, keep=draft.type in _OFTEN_SENT)
+                if run is None or run.keeps_content:
+                    batch.contents.append(row)
+                    self._parts.stage(row, part.part.data, keep=draft.type in _OFTEN_SENT)
+                else:
+                    self._parts.hold(run, row, part.part.data)
             self.book.count_leaf(record["tenant_id"])
             if run is not None:
                 self._evolve(run, index, record)
@@ -212,6 +215,8 @@ class LogState:
         run = RunState(row, self._keys.get(row.key_no))
         for index, data in self._store.leaves_of(row.run_no):
             run.evolve(index, json.loads(data))
+        first = next(iter(run.parts.values()), None)
+        run.keeps_content = first is None or self._store.content(first.content_no) is not None
         return run
 
 

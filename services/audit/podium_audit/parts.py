@@ -9,6 +9,7 @@ from podium_core.domain.errors import Code, PodiumError
 
 _CACHE_BYTES = 2 << 20
 _LARGEST_CACHED = 1 << 19
+_HELD_BYTES = 64 << 20
 
 
 class PartReader:
@@ -19,6 +20,8 @@ class PartReader:
         self._cache: OrderedDict[int, bytes] = OrderedDict()
         self._cached_bytes = 0
         self._waiting: dict[int, bytes] = {}
+        self._held: dict[str, dict[int, bytes]] = {}
+        self._held_bytes = 0
 
     def stage(self, row: ContentRow, data: bytes, *, keep: bool) -> None:
         """Remember a part that the running batch will store; `keep` it when it is likely to be asked for."""
@@ -30,6 +33,16 @@ class PartReader:
         while self._cached_bytes > _CACHE_BYTES:
             self._cached_bytes -= len(self._cache.popitem(last=False)[1])
 
+    def hold(self, run: RunState, row: ContentRow, data: bytes) -> None:
+        """Remember a part that is never stored, until its run ends; too much is forgotten at once."""
+        if run.outcome is None and self._held_bytes + len(data) <= _HELD_BYTES:
+            self._held.setdefault(run.row.run_id, {})[row.content_no] = data
+            self._held_bytes += len(data)
+
+    def let_go(self, run_id: str) -> None:
+        """Forget what is held of a run that has ended."""
+        self._held_bytes -= sum(map(len, self._held.pop(run_id, {}).values()))
+
     def committed(self) -> None:
         """Let go of what only the running batch needed."""
         self._waiting.clear()
@@ -37,6 +50,8 @@ class PartReader:
     def rolled_back(self) -> None:
         """Forget everything: what was staged does not exist."""
         self._waiting.clear()
+        self._held.clear()
+        self._held_bytes = 0
         self._cache.clear()
         self._cached_bytes = 0
 
@@ -44,8 +59,16 @@ class PartReader:
         """Return a part's plain bytes. Raises StoreError, or PodiumError when the content is erased."""
         content_no = run.parts[part_id].content_no
         data = self._cache.get(content_no, self._waiting.get(content_no))
+        if data is None:
+            data = self._held.get(run.row.run_id, {}).get(content_no)
         if data is not None:
             return data
+        if not run.keeps_content:
+            raise PodiumError(
+                Code.CONFLICT,
+                "the tenant's content is not stored, and what was in memory is gone: start the run anew",
+                reason="CONTENT_NOT_KEPT",
+            )
         if run.data_key is None:
             raise PodiumError(Code.CONFLICT, "the run's content is erased", reason="RUN_ERASED")
         sealed = self._reader.content(content_no)

@@ -91,7 +91,8 @@ def run_page(view: View, found: FoundRun, checkpoint: str) -> dict[str, Any]:
                 continue
             room -= entry["length"]
             plain = read_part(view, row, key, index * PARTS_PER_LEAF + place, entry["part_id"])
-            parts.append({**facts, **_shown(entry["media_type"], plain)})
+            is_kept = plain is not None or key is None
+            parts.append({**facts, **(_shown(entry["media_type"], plain) if is_kept else {"not_kept": True})})
     receipt = {"run_id": row.run_id, "leaf_indices": in_run, "checkpoint": checkpoint}
     return {
         "run": summary(row, found.seal),
@@ -102,7 +103,7 @@ def run_page(view: View, found: FoundRun, checkpoint: str) -> dict[str, Any]:
 
 
 def read_part(view: View, row: RunRow, key: bytes | None, content_no: int, part_id: str) -> bytes | None:
-    """Return a part's plain bytes; None when its key is erased. Raises StoreError."""
+    """Return a part's plain bytes; None when its key is erased or it was never kept. Raises StoreError."""
     sealed = view.log.content(content_no) if key is not None else None
     if key is None or sealed is None:
         return None

@@ -106,6 +106,8 @@ class RunState:
     outcome: RunOutcome | None = None
     sealed_cost_usd_micros: int = 0
     is_sealing: bool = False
+    keeps_content: bool = True
+    """Whether its content is stored; else it is committed to, and in memory while the run is open."""
     is_stopped: bool = False
 
     def evolve(self, index: int, record: dict[str, Any]) -> list[Movement]:

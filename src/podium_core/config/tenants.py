@@ -66,6 +66,7 @@ class Tenant:
     The budget is money per calendar month, UTC; None: not limited.
     `warn_percents` are the shares of it, ascending, whose use is worth a warning. `limits` hold for all
     keys together.
+    `keeps_content` False: the log holds commitments to what was said, and nobody stores the words.
     `is_gated`: several workers only where that is expected to win at equal money (docs/gate.md).
     """
 
@@ -77,6 +78,7 @@ class Tenant:
     is_gated: bool = False
     limits: Limits = Limits()
     warn_percents: tuple[int, ...] = (80,)
+    keeps_content: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,10 @@ class Tenants:
         self._keys: Mapping[str, tuple[Tenant, Key]] = {
             key.key_id: (tenant, key) for tenant in tenants for key in tenant.keys
         }
+
+    def keep_content(self, tenant_id: str) -> bool:
+        """Whether the words of a tenant's runs are stored, sealed; those of a tenant unknown here are."""
+        return all(tenant.keeps_content for tenant in self.tenants if tenant.tenant_id == tenant_id)
 
     def authenticate(self, token: str, now_ns: int) -> Principal | None:
         """Return whose `token` this is, or None when it is nobody's or has expired.
@@ -244,6 +250,7 @@ class _TenantSection(_ReachSection):
     limits: _LimitsSection | None = None
     caps: _CapsSection | None = None
     gate: bool = False
+    content: Literal["sealed", "commitments"] = "sealed"
     keys: ListOf[_KeySection] = ()
 
 
@@ -261,6 +268,7 @@ def _tenant(section: _TenantSection) -> Tenant:
         is_gated=section.gate,
         limits=_limits(section.limits),
         warn_percents=section.warn_at_percent,
+        keeps_content=section.content == "sealed",
     )
 
 
