@@ -6,7 +6,7 @@ from typing import TextIO, cast
 
 from rich.console import Console
 
-from podium_cli import ask, down, keys, pin, plan, profile, runs, show, status, stop, up, verify
+from podium_cli import ask, down, grade, keys, pin, plan, profile, runs, show, status, stop, up, verify
 from podium_cli.arguments import build_parser
 from podium_cli.calibrate import command as calibrate
 from podium_cli.failures import CliError
@@ -21,6 +21,7 @@ _COMMANDS: Mapping[str, Callable[..., int]] = {
     "ask": ask.run,
     "calibrate": calibrate.run,
     "down": down.run,
+    "grade": grade.run,
     "keys": keys.run,
     "pin": pin.run,
     "plan": plan.run,

@@ -90,6 +90,13 @@ _KEYS = """examples:
 
 Nothing needs a restart. The tenants file keeps its comments and only hashes.
 """
+_GRADE = """examples:
+  podium grade last --pass
+  podium grade RUN --score 0.5 --comment "right number, wrong unit"
+
+The grade is recorded in the log after the run's seal. Grades move the gate's
+table a little: docs/gate.md tells how far.
+"""
 _STOP = """examples:
   podium stop RUN                  end this run; what it has used is billed
   podium stop --worker gpt         no call goes to this worker any more
@@ -140,9 +147,23 @@ def build_parser() -> argparse.ArgumentParser:
     pin.add_argument("date", nargs="?", help="such as 2026-11-30, default today (UTC)")
     _add_calibrate(commands)
     _add_reading(commands)
+    _add_grade(commands)
     _add_keys(commands)
     _add_stop(commands)
     return parser
+
+
+def _add_grade(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    grade = _add(commands, "grade", "say how good a run's answer was", _GRADE)
+    grade.add_argument("run", help="the run's id, or `last`")
+    how = grade.add_mutually_exclusive_group(required=True)
+    how.add_argument("--score", type=float, metavar="S", help="0 is wrong, 1 is right")
+    how.add_argument("--pass", dest="passed", action="store_true", help="it was right")
+    how.add_argument("--fail", action="store_true", help="it was wrong")
+    grade.add_argument("--comment", default="", metavar="TEXT", help="why; sealed like the run's content")
+    grade.add_argument("--url", default="", help="the gateway's address, default the home's")
+    grade.add_argument("--audit-url", default="", metavar="URL", help="audit's address, for `last`")
+    grade.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
 
 
 def _add_stop(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -14,7 +14,7 @@ from podium_cli.words import plain, plain_facts
 LAST = "last"
 """What stands for the newest run wherever a run's id may stand."""
 
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _TOTAL_S = 60.0
 _CONNECT_S = 5.0
 _CHUNK_BYTES = 1 << 16
@@ -53,7 +53,7 @@ class AuditClient:
                     "the log holds no run yet", hint='ask something: podium ask "What is 17 * 23?"'
                 )
             run = str(runs[0].get("run_id"))
-        if not _RUN_ID.fullmatch(run):  # it becomes part of an address and of a file's name
+        if not RUN_ID.fullmatch(run):  # it becomes part of an address and of a file's name
             raise CliError("this is no id of a run", hint="`podium runs` lists those there are")
         return run
 

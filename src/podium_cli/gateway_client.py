@@ -101,6 +101,26 @@ class GatewayClient:
             ) from None
         return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
 
+    async def grade(self, run_id: str, grade: Mapping[str, object]) -> Mapping[str, Any]:
+        """Send a grade of a run; return what the gateway says of it."""
+        timeout = aiohttp.ClientTimeout(total=_SILENCE_S, connect=_CONNECT_S)
+        headers = {"authorization": f"Bearer {self._key}"}
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout, headers=headers) as session,
+                session.post(f"{self._url}/v1/podium/runs/{run_id}/grade", json=dict(grade)) as response,
+            ):
+                body = await response.read()
+                if not response.ok:
+                    raise _refusal(response, body)
+                told: Mapping[str, Any] = plain_facts(json.loads(body))
+                return told
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise CliError(
+                f"the gateway at {self._url} cannot be reached or broke off ({type(error).__name__})",
+                hint="is it running? `podium status` shows it, `podium up` starts it",
+            ) from None
+
     async def demo_workers(self) -> frozenset[str]:
         """Return the ids of workers that only demonstrate; empty when the gateway does not say."""
         try:

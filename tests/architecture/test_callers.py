@@ -4,6 +4,7 @@ import pytest
 from google.protobuf.descriptor import ServiceDescriptor
 
 import podium_audit.conversation_servicer
+import podium_audit.grade_servicer
 import podium_audit.limit_servicer
 import podium_audit.servicer
 import podium_audit.stop_servicer
@@ -13,6 +14,7 @@ import podium_router.servicer
 from podium.audit.v1 import (
     audit_service_pb2,
     conversation_service_pb2,
+    grade_service_pb2,
     limit_service_pb2,
     stop_service_pb2,
     usage_service_pb2,
@@ -39,6 +41,11 @@ CALLERS = {
         podium_audit.conversation_servicer.PERMISSIONS,
         conversation_service_pb2.DESCRIPTOR.services_by_name["ConversationService"],
         {"PutItem": {"gateway"}, "GetItem": {"gateway"}, "DeleteItem": {"gateway"}},
+    ),
+    "podium.audit.v1.GradeService": (
+        podium_audit.grade_servicer.PERMISSIONS,
+        grade_service_pb2.DESCRIPTOR.services_by_name["GradeService"],
+        {"Grade": {"gateway"}, "ListGradeTallies": {"gateway"}},
     ),
     "podium.audit.v1.StopService": (
         podium_audit.stop_servicer.PERMISSIONS,

@@ -12,6 +12,7 @@ from podium_audit.ports import (
     CheckpointRow,
     ContentRow,
     EventRow,
+    GradeTallyRow,
     LeafRow,
     LogStore,
     RunRow,
@@ -321,7 +322,10 @@ def test_a_stop_stands_until_it_is_cleared(store: LogStore) -> None:
     assert store.stops() == [StopRow("acme", "", 9)]
 
 
-@pytest.mark.parametrize(("version", "missing"), [(1, ("stops", "uses")), (2, ("uses",))])
+@pytest.mark.parametrize(
+    ("version", "missing"),
+    [(1, ("stops", "uses", "grade_tallies")), (2, ("uses", "grade_tallies")), (3, ("grade_tallies",))],
+)
 def test_a_log_of_an_older_version_is_taken_over(
     tmp_path: Path, version: int, missing: tuple[str, ...]
 ) -> None:
@@ -337,5 +341,15 @@ def test_a_log_of_an_older_version_is_taken_over(
     newer.open()
     assert newer.stops() == []
     assert newer.uses("acme", None, "2026-01-01", "2026-12-31", limit=1) == []
+    assert newer.grade_tallies() == []
     assert newer.run("run_1") is not None
     newer.close()
+
+
+def test_a_tally_of_grades_replaces_the_one_before(store: LogStore) -> None:
+    first, second = (GradeTallyRow("acme", "podium", 2, count, count * 1_000_000, 7) for count in (1, 2))
+    for number, row in enumerate((first, second)):
+        batch = one_run(number + 1, first=2 * number)
+        batch.grade_tallies = [row, row._replace(tier="podium-max")]
+        store.commit(batch)
+    assert sorted(store.grade_tallies()) == [second, second._replace(tier="podium-max")]

@@ -12,7 +12,12 @@ from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.trace import NoOpTracerProvider, Tracer
 
 from podium.audit.v1 import audit_service_pb2 as pb
-from podium.audit.v1 import audit_service_pb2_grpc, conversation_service_pb2_grpc, stop_service_pb2_grpc
+from podium.audit.v1 import (
+    audit_service_pb2_grpc,
+    conversation_service_pb2_grpc,
+    grade_service_pb2_grpc,
+    stop_service_pb2_grpc,
+)
 from podium.plan.v1 import plan_pb2
 from podium_audit import http
 from podium_audit.assembly import PERMISSIONS, Audit, open_audit
@@ -66,6 +71,7 @@ class Stubs:
     audit: Any
     conversations: Any
     stops: Any
+    grades: Any
 
     @classmethod
     def of(cls, channel: Any) -> "Stubs":
@@ -74,13 +80,14 @@ class Stubs:
             audit_service_pb2_grpc.AuditServiceStub(channel),
             conversation_service_pb2_grpc.ConversationServiceStub(channel),
             stop_service_pb2_grpc.StopServiceStub(channel),
+            grade_service_pb2_grpc.GradeServiceStub(channel),
         )
 
     def method(self, name: str) -> Any:
         """Return a method of whichever service has it."""
         return next(
             getattr(stub, name)
-            for stub in (self.audit, self.conversations, self.stops)
+            for stub in (self.audit, self.conversations, self.stops, self.grades)
             if hasattr(stub, name)
         )
 

@@ -10,6 +10,7 @@ from podium_audit.ports import (
     Batch,
     CheckpointRow,
     EventRow,
+    GradeTallyRow,
     LeafRow,
     RunRow,
     SealRow,
@@ -33,6 +34,7 @@ class FakeLogStore:
     counts: dict[str, int] = field(default_factory=dict)
     money: dict[tuple[str, str], int] = field(default_factory=dict)
     stop_rows: dict[tuple[str, str], StopRow] = field(default_factory=dict)
+    tally_rows: dict[tuple[str, str, int], GradeTallyRow] = field(default_factory=dict)
     uses_: dict[tuple[str, ...], UseRow] = field(default_factory=dict)
     failures: int = 0
     commits: int = 0
@@ -60,6 +62,7 @@ class FakeLogStore:
         self.counts.update(batch.leaf_counts)
         self.money.update(((tenant, month), amount) for tenant, month, amount in batch.settled)
         self.stop_rows.update(((row.tenant_id, row.worker_id), row) for row in batch.stops)
+        self.tally_rows.update((row[:3], row) for row in batch.grade_tallies)
         for row in batch.uses:
             place = tuple(str(part) for part in row[:USE_KEY_FIELDS])
             before = self.uses_.get(place)
@@ -164,6 +167,10 @@ class FakeLogStore:
     def stops(self) -> list[StopRow]:
         """Return the stops that stand."""
         return [row for row in self.stop_rows.values() if row.since_us]
+
+    def grade_tallies(self) -> list[GradeTallyRow]:
+        """Return what grades come to."""
+        return list(self.tally_rows.values())
 
     def _owned(self, tenant_id: str, principal_id: str | None) -> list[RunRow]:
         return [

@@ -24,6 +24,7 @@ from podium_gateway.named_models import NamedModels
 from podium_gateway.ports import Readiness, TenantMoney, UsageRow
 from podium_gateway.settings import GatewaySettings
 from tests.fakes.conversations import FakeConversations
+from tests.fakes.grades import FakeGrades
 from tests.fakes.limits import FakeLimits, slices_of
 from tests.fakes.planner import FakePlanner
 from tests.fakes.pools import pool, worker
@@ -150,6 +151,7 @@ async def running_edge(
     holder_id: str = "gateway_1",
     embedder: EmbedPort | None = None,
     named: NamedModels | None = None,
+    grades: FakeGrades | None = None,
     **settings: object,
 ) -> AsyncGenerator[EdgeServer, None]:
     """Serve an edge on a free loopback port."""
@@ -169,6 +171,7 @@ async def running_edge(
         limits=limits,
         budgets=Budgets(clock),
         usage=usage,
+        grades=grades or FakeGrades(),
         readiness=readiness,
         tenants=lambda: known,
         gate=lambda: gate or GateTable(),

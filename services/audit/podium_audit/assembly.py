@@ -13,11 +13,13 @@ import grpc
 
 from podium.audit.v1.audit_service_pb2_grpc import add_AuditServiceServicer_to_server
 from podium.audit.v1.conversation_service_pb2_grpc import add_ConversationServiceServicer_to_server
+from podium.audit.v1.grade_service_pb2_grpc import add_GradeServiceServicer_to_server
 from podium.audit.v1.limit_service_pb2_grpc import add_LimitServiceServicer_to_server
 from podium.audit.v1.stop_service_pb2_grpc import add_StopServiceServicer_to_server
 from podium.audit.v1.usage_service_pb2_grpc import add_UsageServiceServicer_to_server
 from podium_audit import (
     conversation_servicer,
+    grade_servicer,
     keys,
     limit_servicer,
     servicer,
@@ -28,6 +30,7 @@ from podium_audit.budget_warnings import BudgetWarnings
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.conversation_servicer import ConversationServicer
 from podium_audit.conversations import Conversations
+from podium_audit.grade_servicer import GradeServicer
 from podium_audit.group_commit import GroupCommit
 from podium_audit.head_guard import HeadGuard
 from podium_audit.http import AuditHttp
@@ -51,7 +54,7 @@ from podium_core.config.tenants import Tenants, load_tenants
 from podium_core.config.watched import Watched
 from podium_core.domain.clock import Clock, SystemClock
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.ids import RandomIds
+from podium_core.domain.ids import IdFactory, RandomIds
 from podium_core.runtime.telemetry import Telemetry, config_reloads
 
 LOG_FILE = "log.db"
@@ -64,6 +67,7 @@ PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
     **stop_servicer.PERMISSIONS,
     **limit_servicer.PERMISSIONS,
     **usage_servicer.PERMISSIONS,
+    **grade_servicer.PERMISSIONS,
 }
 """Who may call what, over every service of this server."""
 
@@ -78,6 +82,7 @@ class Audit:
     stop_servicer: StopServicer
     limit_servicer: LimitServicer
     usage_servicer: UsageServicer
+    grade_servicer: GradeServicer
     http: AuditHttp
     reaper: Reaper
     guard: HeadGuard
@@ -97,6 +102,7 @@ class Audit:
         add_StopServiceServicer_to_server(self.stop_servicer, server)
         add_LimitServiceServicer_to_server(self.limit_servicer, server)
         add_UsageServiceServicer_to_server(self.usage_servicer, server)
+        add_GradeServiceServicer_to_server(self.grade_servicer, server)
 
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         """Return what must run beside the servers."""
@@ -127,21 +133,9 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     clock = clock or SystemClock()
     ids = RandomIds(clock)
     tenants = _tenants(settings, telemetry)
-
-    def keeps_content(tenant_id: str) -> bool:
-        return tenants.current.keep_content(tenant_id)
-
     files = _files(settings)
     leases = Leases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
-    log = Log(
-        files.store,
-        files.run_keys,
-        files.signer,
-        leases,
-        clock,
-        max_content_bytes=settings.max_content_bytes,
-        keeps_content=keeps_content,
-    )
+    log = _log(files, leases, settings, clock, tenants)
     commit = _group_commit(log, settings, telemetry, clock)
     guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
     conversations = _conversations(files, settings, clock)
@@ -155,16 +149,11 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     return Audit(
         commit,
         audit_servicer,
-        ConversationServicer(
-            conversations,
-            commit,
-            ids,
-            max_item_bytes=settings.max_item_bytes,
-            keeps_content=keeps_content,
-        ),
+        _conversation_servicer(conversations, commit, ids, settings, tenants),
         StopServicer(commit, lambda: log.stops),
         LimitServicer(_slices(tenants, settings), clock),
         UsageServicer(readers, log, lambda: tenants.current),
+        GradeServicer(commit, lambda: log.grade_tallies),
         http,
         reaper,
         guard,
@@ -176,6 +165,40 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         sealer,
         readers,
         settings.drain_s,
+    )
+
+
+def _conversation_servicer(
+    conversations: Conversations,
+    commit: GroupCommit,
+    ids: IdFactory,
+    settings: AuditSettings,
+    tenants: Watched[Tenants],
+) -> ConversationServicer:
+    return ConversationServicer(
+        conversations,
+        commit,
+        ids,
+        max_item_bytes=settings.max_item_bytes,
+        keeps_content=lambda tenant_id: tenants.current.keep_content(tenant_id),  # noqa: PLW0108 - the newest
+    )
+
+
+def _log(
+    files: "Files",
+    leases: Leases,
+    settings: AuditSettings,
+    clock: Clock,
+    tenants: Watched[Tenants],
+) -> Log:
+    return Log(
+        files.store,
+        files.run_keys,
+        files.signer,
+        leases,
+        clock,
+        max_content_bytes=settings.max_content_bytes,
+        keeps_content=lambda tenant_id: tenants.current.keep_content(tenant_id),  # noqa: PLW0108 - the newest
     )
 
 

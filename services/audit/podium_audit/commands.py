@@ -198,7 +198,21 @@ class SetStop:
     stands: bool
 
 
-RunCommand = AppendPlan | AppendNote | PutContent | BeginAttempt | EndAttempt | Seal | RecordRead | StopRun
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """Record what a tenant thinks of a run of its own, 0 to 1,000,000."""
+
+    event: Event
+    run_id: str
+    tenant_id: str
+    principal_id: str
+    score_ppm: int
+    comment: str = field(repr=False)
+
+
+RunCommand = (
+    AppendPlan | AppendNote | PutContent | BeginAttempt | EndAttempt | Seal | RecordRead | StopRun | Grade
+)
 """A command about a run that is there already; only a note may name none."""
 
 Command = OpenRun | RunCommand | SetStop

@@ -8,7 +8,7 @@ is forgotten whole, and the state is read back from the store.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from podium_audit import attempts, endings, limits, opening, stops
+from podium_audit import attempts, endings, grades, limits, opening, stops
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import (
     AppendNote,
@@ -17,6 +17,7 @@ from podium_audit.commands import (
     BeginAttempt,
     Command,
     EndAttempt,
+    Grade,
     OpenRun,
     PutContent,
     RecordRead,
@@ -99,6 +100,12 @@ class Log:
         """The newest committed checkpoint; empty when there is none. Any thread may ask."""
         state = self._state
         return state.newest_note if state is not None else ""
+
+    @property
+    def grade_tallies(self) -> grades.Tallies:
+        """What grades come to. Any thread may ask."""
+        state = self._state
+        return state.grade_tallies if state is not None else {}
 
     @property
     def stops(self) -> stops.Standing:
@@ -184,7 +191,10 @@ class Log:
         drafts = self._decide(run, command, now_us)
         if not drafts:
             return Applied(open_attempts=len(run.open_attempts))
+        grade_before_ppm = run.grade_ppm
         indices = self.state.stage(command.event, run, drafts, now_us)
+        if isinstance(command, Grade):
+            self.state.count_grade(run, grade_before_ppm, command.score_ppm)
         return self._answer(command, run, indices)
 
     def _decide(
@@ -213,6 +223,8 @@ class Log:
                 drafts = opening.append_note(run, command, self._max_bytes)
             case RecordRead():
                 drafts = endings.read(command)
+            case Grade():
+                drafts = grades.record(run, command)
             case StopRun():
                 drafts = stops.stop_run(run, command)
         return drafts

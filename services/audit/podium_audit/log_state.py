@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from podium_audit import stops
+from podium_audit import grades, stops
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import Event
 from podium_audit.facts import FORMAT_VERSION, Draft
@@ -51,6 +51,7 @@ class LogState:
         self._sealed_runs: OrderedDict[str, RunState] = OrderedDict()
         self.book = TenantBook(store.leaf_counts(), store.settled(), self.open_runs.values())
         self.stops = stops.standing(store.stops())
+        self.grade_tallies = grades.by_key(store.grade_tallies())
         self.next_run_no = store.next_run_no()
         self._batch = Batch()
         self._uses = UseBook()
@@ -133,6 +134,13 @@ class LogState:
         self._batch.stops.append(row)
         self.stops = stops.changed(self.stops, row)
         self.has_new_stops = True
+
+    def count_grade(self, run: RunState, before_ppm: int | None, score_ppm: int) -> None:
+        """Put a run's newest grade into the count, in place of the one it had."""
+        tally = grades.changed(self.grade_tallies, run, before_ppm, score_ppm)
+        if tally is not None:
+            self._batch.grade_tallies.append(tally)
+            self.grade_tallies = {**self.grade_tallies, tally[:3]: tally}
 
     def commit(self) -> str:
         """Make the running batch durable; return the checkpoint over it, empty if there was nothing to do.

@@ -65,6 +65,17 @@ class StopRow(NamedTuple):
     since_us: int
 
 
+class GradeTallyRow(NamedTuple):
+    """The newest grades of a tenant's runs of one tier and number of planned steps, in millionths."""
+
+    tenant_id: str
+    tier: str
+    step_count: int
+    grade_count: int
+    sum_ppm: int
+    sum_squares_ppm: int
+
+
 class UseRow(NamedTuple):
     """What is added to the sums of one key's day. Without a worker: requests, by the model asked for."""
 
@@ -122,6 +133,7 @@ class Batch:
     settled: list[tuple[str, str, int]] = field(default_factory=list)
     """(tenant_id, month as YYYY-MM in UTC, settled USD micros)."""
     stops: list[StopRow] = field(default_factory=list)
+    grade_tallies: list[GradeTallyRow] = field(default_factory=list)
     uses: list[UseRow] = field(default_factory=list)
     """Unlike the sums above these are added to what is stored."""
     checkpoint: CheckpointRow | None = None
@@ -224,6 +236,10 @@ class LogStore(LogReader, Protocol):
 
     def stops(self) -> list[StopRow]:
         """Return the stops that stand."""
+        ...
+
+    def grade_tallies(self) -> list[GradeTallyRow]:
+        """Return what grades come to."""
         ...
 
 

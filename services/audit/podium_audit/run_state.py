@@ -16,6 +16,7 @@ from podium_core.domain.usage import Usage, UsageSource
 PARTS_PER_LEAF = 256
 STEP_KINDS = frozenset({AttemptKind.STEP, AttemptKind.REPAIR, AttemptKind.CONTINUATION})
 """The kinds of attempt that perform a step of a recorded plan."""
+GRADE_NOTE = "grade"
 STOP_NOTE = "stop"
 """The kind of the note that stops a run."""
 
@@ -106,6 +107,8 @@ class RunState:
     outcome: RunOutcome | None = None
     sealed_cost_usd_micros: int = 0
     is_sealing: bool = False
+    grade_ppm: int | None = None
+    """Its newest grade; None: nobody has graded it."""
     keeps_content: bool = True
     """Whether its content is stored; else it is committed to, and in memory while the run is open."""
     is_stopped: bool = False
@@ -126,7 +129,7 @@ class RunState:
             case "plan":
                 self.plans.append(_step_rules(facts["steps"]))
             case "note":
-                self.is_stopped = self.is_stopped or facts["kind"] == STOP_NOTE
+                self._note(facts)
             case "attempt_begun":
                 return [self._begin(facts, day_of(record["time_us"]))]
             case "attempt_ended":
@@ -136,6 +139,11 @@ class RunState:
             case "sealed":
                 return self._seal(facts)
         return []
+
+    def _note(self, facts: dict[str, Any]) -> None:
+        self.is_stopped = self.is_stopped or facts["kind"] == STOP_NOTE
+        if facts["kind"] == GRADE_NOTE and "score_ppm" in facts["facts"]:
+            self.grade_ppm = int(facts["facts"]["score_ppm"])
 
     def _open(self, facts: dict[str, Any], day: str) -> Movement:
         self.kind = facts["kind"]

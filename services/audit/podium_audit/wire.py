@@ -6,7 +6,7 @@ from hashlib import sha256
 from google.protobuf.message import Message
 
 from podium.audit.v1 import audit_service_pb2 as pb
-from podium.audit.v1 import stop_service_pb2
+from podium.audit.v1 import grade_service_pb2, stop_service_pb2
 from podium_audit import commands
 from podium_audit.commands import BodyPiece, Event, Part, PlanEvidence, WorkerChance
 from podium_core.domain.errors import invalid
@@ -138,6 +138,14 @@ def set_stop(
     event = _event(request.event_id, request, service)
     stands = isinstance(request, stop_service_pb2.RequestStopRequest)
     return commands.SetStop(event, request.tenant_id, worker_id, request.principal_id, stands)
+
+
+def grade(request: grade_service_pb2.GradeRequest, service: str) -> commands.Grade:
+    """Return the command that grades a run."""
+    event = _event(request.event_id, request, service)
+    return commands.Grade(
+        event, request.run_id, request.tenant_id, request.principal_id, request.score_ppm, request.comment
+    )
 
 
 def receipt(run_id: str, applied: commands.Applied) -> pb.Receipt:

@@ -25,6 +25,7 @@ from podium_gateway.named_models import NamedModels
 from podium_gateway.own_usage import OwnUsage
 from podium_gateway.ports import (
     ConversationPort,
+    GradePort,
     LeasePort,
     LimitPort,
     PoolPort,
@@ -55,6 +56,7 @@ class Backing:
     limits: LimitPort
     budgets: Budgets
     usage: UsagePort
+    grades: GradePort
     readiness: ReadinessPort
     tenants: Callable[[], Tenants]
     gate: Callable[[], GateTable] = GateTable
@@ -84,6 +86,7 @@ def build_edge(
         caps=settings.caps,
         podium_max_rounds=settings.podium_max_rounds,
         gate=backing.gate,
+        grades=backing.grades,
         named=backing.named,
     )
     stored = StoredResponses(backing.conversations, clock, settings.response_ttl_s)

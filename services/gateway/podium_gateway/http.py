@@ -13,6 +13,7 @@ from podium_core.runtime.http_server import SERVER, ConnectionLimits, listen
 from podium_gateway.admission import Admission
 from podium_gateway.answers import Front, RunFailedError
 from podium_gateway.budgets import Budgets
+from podium_gateway.codecs.grade import decode_grade
 from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.codecs.openai_models import Offer, model_list, one_model
 from podium_gateway.errors import anthropic_error_body, error_body, error_headers, http_row
@@ -30,6 +31,7 @@ from podium_gateway.telemetry import RunTelemetry
 
 _log = logging.getLogger(__name__)
 _NANOS = 1_000_000_000
+_PPM = 1_000_000
 _JSON = "application/json"
 _UNAVAILABLE = 503
 _MESSAGES_PATH = "/v1/messages"
@@ -75,6 +77,22 @@ class Edge:
         """Count the tokens of a request for `/v1/messages`."""
         body = await self.handler.intake.small_body(request)
         return web.Response(text=await counted_tokens(body), content_type=_JSON)
+
+    async def grade(self, request: web.Request) -> web.Response:
+        """Take a tenant's grade of a run of its own that has ended."""
+        intake = self.handler.intake
+        principal = intake.authenticator.principal(request.headers)
+        given = decode_grade(await intake.small_body(request))
+        run_id = request.match_info["run_id"]
+        leaf_index = await self.handler.runs.grades.grade(
+            principal.tenant.tenant_id,
+            run_id,
+            principal.key_id,
+            score_ppm=given.score_ppm,
+            comment=given.comment,
+        )
+        told = {"run_id": run_id, "score": given.score_ppm / _PPM, "leaf_index": leaf_index}
+        return web.Response(text=json_text(told), content_type=_JSON)
 
     async def models(self, request: web.Request) -> web.Response:
         """List what this caller may name."""
@@ -129,6 +147,7 @@ def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     app.router.add_post("/v1/embeddings", edge.answering(EmbeddingsFront()))
     app.router.add_post(_MESSAGES_PATH, edge.answering(MessagesFront()))
     app.router.add_post(f"{_MESSAGES_PATH}/count_tokens", edge.count_tokens)
+    app.router.add_post("/v1/podium/runs/{run_id}/grade", edge.grade)
     app.router.add_get("/v1/models", edge.models)
     # Worker names contain a slash.
     app.router.add_get("/v1/models/{model:.+}", edge.model)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from podium_core.domain.conversation import Item, ItemKey
 from podium_core.domain.errors import PodiumError
+from podium_core.domain.gate import GradeTally
 from podium_core.domain.limits import LimitName
 from podium_core.domain.pool import Pool
 from podium_core.orchestration.events import RunEvent
@@ -90,6 +91,24 @@ class StopPort(Protocol):
 
         Raises PodiumError: NOT_FOUND (no such run of this tenant), CONFLICT (RUN_SEALED: it has ended).
         """
+        ...
+
+
+class GradePort(Protocol):
+    """Takes grades of finished runs, and knows what they come to."""
+
+    async def grade(
+        self, tenant_id: str, run_id: str, principal_id: str, *, score_ppm: int, comment: str
+    ) -> int:
+        """Record a grade; return its leaf index.
+
+        Raises PodiumError: NOT_FOUND (no such run of this tenant), CONFLICT (RUN_OPEN: it has not ended),
+        AUDIT_UNAVAILABLE.
+        """
+        ...
+
+    def tallies(self, tenant_id: str) -> Sequence[GradeTally]:
+        """Return what the tenant's grades came to a few seconds ago."""
         ...
 
 

@@ -25,7 +25,7 @@ from podium_gateway.codecs.podium_object import PodiumView
 from podium_gateway.limiter import Claim
 from podium_gateway.live_run import LiveRun
 from podium_gateway.named_models import NamedModels
-from podium_gateway.ports import LeasePort, RunnerPort
+from podium_gateway.ports import GradePort, LeasePort, RunnerPort
 from podium_gateway.telemetry import RunTelemetry
 
 _NANOS = 1_000_000_000
@@ -42,6 +42,7 @@ class Runs:
     clock: Clock
     ids: IdFactory
     caps: Caps
+    grades: GradePort
     podium_max_rounds: int = 1
     gate: Callable[[], GateTable] = GateTable
     named: NamedModels = NamedModels()
@@ -76,12 +77,16 @@ class Runs:
             parameters=asked.parameters.passed,
             max_output_tokens=asked.parameters.max_output_tokens,
             stream=asked.parameters.stream,
-            gate=self.gate() if tenant.is_gated else None,
             contract=contract,
             answer_count=asked.parameters.answer_count,
+            gate=self._gate_of(tenant.tenant_id) if tenant.is_gated else None,
             static_plan=static_plan,
             pinned_model_digest=None if pin is None else pin.model_digest,
         )
+
+    def _gate_of(self, tenant_id: str) -> GateTable:
+        """Return the gate's table as the tenant's own grades have moved it."""
+        return self.gate().with_grades(self.grades.tallies(tenant_id))
 
     def context(
         self, asked: ClientRequest, request: RunRequest, pool: Pool, started_ns: int

@@ -25,6 +25,7 @@ from podium_gateway.adapters.audit import AuditRecorder
 from podium_gateway.adapters.conductor import ConductorPlanner
 from podium_gateway.adapters.contents import ContentShelf
 from podium_gateway.adapters.conversations import AuditConversations
+from podium_gateway.adapters.grades import AuditGrades
 from podium_gateway.adapters.leases import Leases
 from podium_gateway.adapters.limits import AuditLimits
 from podium_gateway.adapters.pool_cache import PoolCache
@@ -86,6 +87,7 @@ async def running_gateway(
         waits = {"audit_wait_s": settings.audit_wait_s, "seal_wait_s": settings.seal_wait_s}
         recorder = AuditRecorder(audit, shelf, leases, budgets, clock, **waits)
         conversations = AuditConversations(audit, clock, ids, wait_s=settings.audit_wait_s)
+        grades = AuditGrades(audit, clock, ids, settings.audit_wait_s, files.has_gated_tenants)
         services = {"audit": audit, "conductor": conductor, "router": router}
         workers = RouterWorkers(router, shelf, pool.refresh_soon)
         backing = Backing(
@@ -100,6 +102,7 @@ async def running_gateway(
             budgets=budgets,
             limits=AuditLimits(audit, ids.new("gateway"), clock, wait_s=settings.audit_wait_s),
             usage=AuditUsage(audit, wait_s=settings.audit_wait_s),
+            grades=grades,
             readiness=ServiceReadiness(services, pool, clock),
             tenants=files.tenants.fresh,
             gate=files.gate_table,
@@ -107,7 +110,7 @@ async def running_gateway(
         )
         edge = build_edge(backing, settings, telemetry, clock, ids)
         stack.push_async_callback(edge.handler.checker.close)
-        watching = [*files.watching(), pool.keep(), leases.keep(), edge.limiter.keep()]
+        watching = [*files.watching(), pool.keep(), leases.keep(), edge.limiter.keep(), grades.keep()]
         parts = tuple([asyncio.create_task(part) for part in watching])
         for part in parts:
             stack.push_async_callback(_stop, part)
@@ -142,6 +145,10 @@ class _Files:
             watched(settings.plans_file, load_plans),
             watched(settings.pins_file, load_pins),
         )
+
+    def has_gated_tenants(self) -> bool:
+        """Whether the gate matters to anybody."""
+        return any(tenant.is_gated for tenant in self.tenants.current.tenants)
 
     def gate_table(self) -> GateTable:
         """Return the newest gate table."""

@@ -23,8 +23,8 @@ class RunRequest:
     every plan through. `contract` is what was promised of the answer's shape; `answer_count` says how many
     answers the last step gives, which only a run of one round may. `continues_run_id` names the run whose
     tool calls `question` answers: this run is one attempt of kind continuation by the worker that asked.
-    `static_plan` is performed as it is, without asking for a plan. `pinned_model_digest` takes a plan from that
-    Conductor model only, and no fallback plan.
+    `static_plan` is performed as it is, without asking for a plan. `pinned_model_digest` takes a plan from
+    that Conductor model only, and no fallback plan.
     """
 
     run_id: str

@@ -1,12 +1,22 @@
 """The log's tables. `user_version` counts schema versions; an unknown one is refused, never guessed at."""
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _STOPS = """CREATE TABLE stops (
         tenant_id TEXT NOT NULL,
         worker_id TEXT NOT NULL,
         since_us INTEGER NOT NULL,
         PRIMARY KEY (tenant_id, worker_id)
+    ) STRICT, WITHOUT ROWID"""
+
+_GRADE_TALLIES = """CREATE TABLE grade_tallies (
+        tenant_id TEXT NOT NULL,
+        tier TEXT NOT NULL,
+        step_count INTEGER NOT NULL,
+        grade_count INTEGER NOT NULL,
+        sum_ppm INTEGER NOT NULL,
+        sum_squares_ppm INTEGER NOT NULL,
+        PRIMARY KEY (tenant_id, tier, step_count)
     ) STRICT, WITHOUT ROWID"""
 
 _USES = """CREATE TABLE uses (
@@ -28,7 +38,7 @@ _USES = """CREATE TABLE uses (
         PRIMARY KEY (tenant_id, day, principal_id, worker_id, model)
     ) STRICT, WITHOUT ROWID"""
 
-STEPS = {1: (_STOPS,), 2: (_USES,)}
+STEPS = {1: (_STOPS,), 2: (_USES,), 3: (_GRADE_TALLIES,)}
 """By the version they start from: what brings an older log to the next version."""
 
 STATEMENTS = (
@@ -84,6 +94,7 @@ STATEMENTS = (
         PRIMARY KEY (tenant_id, month)
     ) STRICT, WITHOUT ROWID""",
     _STOPS,
+    _GRADE_TALLIES,
     _USES,
     "CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT",
     *(

@@ -8,7 +8,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from podium_audit.ports import USE_KEY_FIELDS, Batch, EventRow, RunRow, StopRow, StoreError, UseRow
+from podium_audit.ports import (
+    USE_KEY_FIELDS,
+    Batch,
+    EventRow,
+    GradeTallyRow,
+    RunRow,
+    StopRow,
+    StoreError,
+    UseRow,
+)
 from podium_audit.stores import schema
 from podium_audit.stores.own_file import OwnFile
 from podium_audit.stores.sqlite_reader import SqliteReads, store_errors
@@ -32,6 +41,7 @@ _TABLES = {
     "leaf_counts": ("INSERT OR REPLACE INTO leaf_counts", 2),
     "settled": ("INSERT OR REPLACE INTO settled", 3),
     "stops": ("INSERT OR REPLACE INTO stops", 3),
+    "grade_tallies": ("INSERT OR REPLACE INTO grade_tallies", 6),
 }
 """In an order that foreign keys allow, with how many columns each has."""
 
@@ -147,6 +157,11 @@ class SqliteStore(SqliteReads):
         """Return the stops that stand."""
         rows = self._all("SELECT tenant_id, worker_id, since_us FROM stops WHERE since_us > 0")
         return [StopRow(*row) for row in rows]
+
+    def grade_tallies(self) -> list[GradeTallyRow]:
+        """Return what grades come to."""
+        columns = ", ".join(GradeTallyRow._fields)
+        return [GradeTallyRow(*row) for row in self._all(f"SELECT {columns} FROM grade_tallies")]  # noqa: S608 - constants
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
         for table, (insert, width) in _TABLES.items():
