@@ -25,7 +25,7 @@ from .planned import ENGINE, query
 
 LIMITS = PlanningLimits()
 METER = NoOpMeterProvider().get_meter("test")
-CANARY = "Write the word tangerine in upper case, then reverse it"
+CANARY = "Count the letters in the word tangerine, then write the result in Roman numerals"
 
 
 def planning(
