@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SOURCES := src services training verifier tests benchmarks docs
 export PODIUM_HOME ?= $(CURDIR)/.podium
 
-.PHONY: help setup up down test vllm-test faults bench check lint types imports proto proto-check proto-pin docs docs-check lock lock-vllm lock-check audit-deps fmt clean
+.PHONY: help setup up down test vllm-test faults bench peers-env performance check lint types imports proto proto-check proto-pin docs docs-check lock lock-vllm lock-peers lock-check audit-deps fmt clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -82,8 +82,20 @@ train-test: train-env verl-env  ## the training room's tests, with torch, TRL an
 faults: setup  ## kill, cut, delay, fill the disk: minutes
 	$(BIN)/pytest -m slow
 
-bench: setup  ## timings, printed beside the direct upstream; never asserted
-	$(BIN)/python -m benchmarks
+PEERS_HOME ?= $(HOME)/.cache/podium/peers
+peers-env:  ## the gateways that `make bench` runs beside Podium (pip and npm; 1 GB, never installed with it)
+	@test -e $(PEERS_HOME)/.installed || { \
+	  rm -rf $(PEERS_HOME) && mkdir -p $(PEERS_HOME) && $(PYTHON) -m venv $(PEERS_HOME)/venv && \
+	  $(PEERS_HOME)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/peers.txt && \
+	  cp benchmarks/peers/package*.json $(PEERS_HOME)/ && \
+	  { ! command -v npm >/dev/null || (cd $(PEERS_HOME) && npm ci --silent --ignore-scripts --no-audit --no-fund); } && \
+	  touch $(PEERS_HOME)/.installed; }
+
+bench: setup peers-env  ## timings, printed beside the upstream alone and other gateways; never asserted
+	PODIUM_BENCH_PEERS=$(PEERS_HOME) $(BIN)/python -m benchmarks
+
+performance: setup peers-env  ## the same, written to docs/performance.md
+	PODIUM_BENCH_PEERS=$(PEERS_HOME) $(BIN)/python -m benchmarks --page docs/performance.md
 
 check: lint types imports proto-check docs-check lock-check  ## everything that reads the code without running it
 
@@ -134,6 +146,10 @@ lock-vllm: setup  ## refresh requirements/vllm-*.txt (needs the CPU wheel of tor
 	$(VLLM_LOCK) --override requirements/vllm-overrides.txt -c requirements/vllm-cpu.txt pyproject.toml requirements/vllm-test.in \
 	  -o requirements/vllm-test.txt
 	$(VLLM_LOCK) pyproject.toml requirements/vllm-cuda.in -o requirements/vllm-cuda.txt
+
+lock-peers: setup  ## refresh requirements/peers.txt
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
+	  requirements/peers.in -o requirements/peers.txt
 
 TRAIN_LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
   --no-header --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --index-strategy unsafe-best-match

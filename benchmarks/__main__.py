@@ -1,36 +1,55 @@
-"""`make bench`: what Podium adds to a provider call, and how fast its log is, in one run on one machine."""
+"""`make bench`: what Podium adds to a provider call, beside its peers, and the speed of its log."""
 
 import argparse
-import json
+import os
+import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import uvloop
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.critical_path import measure_critical_path
-from benchmarks.load import Load, measure, rss_mib
+from benchmarks.load import rss_mib
+from benchmarks.open_streams import measure_open_streams
+from benchmarks.overhead import SHAPES, Subject, measure_shape
+from benchmarks.peers import Peer, litellm_proxy, portkey
+from benchmarks.report import Report, Table
 from benchmarks.sealing import Sealing, measure_sealing
 from tests.e2e.cluster import Cluster, free_ports, running
 
 _SERIAL_COMMITS = 3  # opening, the one attempt's permit, seal
 _BENCH_WORKER = """
-  - id: bench
+  - id: {model}
     provider: openai-compatible
-    model: bench
+    model: {model}
     base_url: http://127.0.0.1:{port}/v1
     region: local
     price: {{input_usd_per_mtok: "0.10", output_usd_per_mtok: "0.20"}}
-    limits: {{max_concurrency: 256, timeout_s: 30, context_tokens: 8192, max_output_tokens: 1024}}
+    limits: {{max_concurrency: 2048, timeout_s: 120, context_tokens: 8192, max_output_tokens: 1024}}
 """
+_MODELS = ("bench", "bench-paced", "bench-open")
 _BARS_MIB = {"gateway": 150, "audit": 100, "router": 120}
+_PREFACE = """# Performance
+
+Written by `{command}`; not edited by hand. Measured on {date} on {cores} cores of a shared machine
+({machine}), Python {python}. Client, upstream and everything measured share these cores:
+compare rows of one table, not tables of two runs. *Added* is against the upstream called directly at the same
+concurrency. *CPU* is of all processes of what is measured, kernel time included.
+
+Podium runs with everything on: authentication, mutual TLS between its services, durable records
+({commits} serial commits for one step), telemetry not exported. {peers}
+"""
 
 
 class Bench(Cluster):
-    """A cluster with one fast worker more."""
+    """A cluster with fast workers more."""
 
     __slots__ = ("upstream_port",)
 
@@ -38,94 +57,132 @@ class Bench(Cluster):
         super().prepare()
         (self.upstream_port,) = free_ports(1)
         pool = self.home / "pool.yaml"
-        pool.write_text(pool.read_text().rstrip() + "\n" + _BENCH_WORKER.format(port=self.upstream_port))
+        workers = "".join(_BENCH_WORKER.format(model=model, port=self.upstream_port) for model in _MODELS)
+        pool.write_text(pool.read_text().rstrip() + "\n" + workers)
+
+    def pids(self) -> dict[str, int]:
+        """The processes of Podium, without the demo provider."""
+        return {name: process.pid for name, process in self.processes.items() if name != "demo"}
 
 
-async def overhead(podium: Bench, seconds: float) -> list[Load]:
-    """Measure the direct upstream and the same calls through Podium."""
-    direct = f"http://127.0.0.1:{podium.upstream_port}/v1/chat/completions"
-    through = f"{podium.gateway_url}/v1/chat/completions"
-    pids = {name: process.pid for name, process in podium.processes.items() if name != "demo"}
-    loads = []
-    for stream in (False, True):
-        for concurrency in (1, 16):
-            shape = "stream of 50 deltas" if stream else "whole answer"
-            messages = [{"role": "user", "content": "Say something of about fifty words."}]
-            body = {"messages": messages, "stream": stream, "max_tokens": 100}
-            for name, url, model, headers in (
-                (f"direct, {shape}", direct, "bench", {}),
-                (f"podium, {shape}", through, "worker/bench", podium.headers),
-            ):
-                data = json.dumps({**body, "model": model}).encode()
-                loads.append(
-                    await measure(
-                        name, url, data, headers, concurrency=concurrency, seconds=seconds,
-                        pids=pids if name.startswith("podium") else {},
-                    )
-                )  # fmt: skip
-    return loads
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to measure."""
+
+    seconds: float
+    streams: int
+    with_peers: bool
+    page: Path | None
 
 
-def show_overhead(console: Console, loads: list[Load]) -> None:
-    table = Table(title=f"One-worker run, audit on ({_SERIAL_COMMITS} serial commits)")
-    for column in ("what", "at once", "p50 ms", "added ms", "p99 ms", "per s", "CPU ms per request"):
-        table.add_column(column, justify="left" if column == "what" else "right")
-    for before, load in zip([None, *loads], loads, strict=False):
-        added = f"{load.p50_ms - before.p50_ms:.2f}" if before and load.cpu_ms else ""
-        each = " + ".join(f"{name} {value:.2f}" for name, value in load.cpu_ms.items())
-        cpu = f"{sum(load.cpu_ms.values()):.2f} ({each})" if load.cpu_ms else ""
-        table.add_row(
-            load.name, str(load.concurrency), f"{load.p50_ms:.2f}", added, f"{load.p99_ms:.2f}",
-            f"{load.per_second:.0f}", cpu,
-        )  # fmt: skip
-    console.print(table)
-
-
-def show_sealing(console: Console, sealing: Sealing) -> None:
-    table = Table(title="The log: sealed runs per second")
-    for column in ("what", "runs/s", "share"):
-        table.add_column(column, justify="left" if column == "what" else "right")
-    table.add_row(
-        f"same rows by multi-row INSERT, {sealing.batch_runs:.0f} runs a commit",
-        f"{sealing.insert_per_s:.0f}",
-        "1",
-    )
+def sealing_table(sealing: Sealing) -> Table:
     share = sealing.sealed_per_s / sealing.insert_per_s
-    table.add_row(f"through gRPC, {sealing.at_once} at once", f"{sealing.sealed_per_s:.0f}", f"{share:.2f}")
-    console.print(table)
+    return Table(
+        "The log: sealed runs per second",
+        ("what", "runs/s", "share"),
+        (
+            (f"same rows by multi-row INSERT, {sealing.batch_runs:.0f} runs a commit",
+             f"{sealing.insert_per_s:.0f}", "1"),
+            (f"through gRPC, {sealing.at_once} at once", f"{sealing.sealed_per_s:.0f}", f"{share:.2f}"),
+        ),
+    )  # fmt: skip
 
 
-def show_memory(console: Console, podium: Bench) -> None:
-    table = Table(title="Resident memory after the load")
-    for column in ("service", "MiB", "bar"):
-        table.add_column(column, justify="left" if column == "service" else "right")
-    for name, process in podium.processes.items():
-        table.add_row(name, f"{rss_mib(process.pid):.0f}", str(_BARS_MIB.get(name, "")))
-    console.print(table)
+def memory_table(podium: Bench) -> Table:
+    rows = tuple(
+        (name, f"{rss_mib(pid):.0f}", str(_BARS_MIB.get(name, ""))) for name, pid in podium.pids().items()
+    )
+    return Table("Resident memory after the load", ("service", "MiB", "bar"), rows)
 
 
-async def main(seconds: float) -> None:
-    console = Console(width=150)
-    with tempfile.TemporaryDirectory(prefix="podium-bench-") as home, running(Bench(Path(home))) as podium:
+@contextmanager
+def peers_running(console: Console, upstream_port: int, folder: Path) -> Iterator[list[Peer]]:
+    """Start the peers that are installed; say which are not."""
+    ports = free_ports(2)
+    started: list[Peer] = []
+    try:
+        for peer in (litellm_proxy(ports[0], upstream_port, folder), portkey(ports[1], upstream_port)):
+            if peer.missing:
+                console.print(f"{peer.name}: {peer.missing}")
+                continue
+            with console.status(f"starting {peer.name}"):
+                peer.start()
+            started.append(peer)
+        yield started
+    finally:
+        for peer in started:
+            peer.stop()
+
+
+async def against_peers(podium: Bench, report: Report, options: Options, folder: Path) -> str:
+    """Measure what each gateway adds; return the sentence that names the peers."""
+    upstream = f"http://127.0.0.1:{podium.upstream_port}/v1/chat/completions"
+    through = f"{podium.gateway_url}/v1/chat/completions"
+    subjects = [
+        Subject("upstream alone", upstream, "{}", {}, dict),
+        Subject("Podium", through, "worker/{}", podium.headers, podium.pids),
+    ]
+    named = "No peer was measured."
+    if not options.with_peers:
+        for shape in SHAPES:
+            report.add(await measure_shape(report.console, shape, subjects, options.seconds))
+        return named
+    with peers_running(report.console, podium.upstream_port, folder) as peers:
+        subjects += [Subject(peer.name, peer.url, "{}", peer.headers, peer.pids) for peer in peers]
+        for shape in SHAPES:
+            report.add(await measure_shape(report.console, shape, subjects, options.seconds))
+        if peers:
+            named = "Peers: " + ", ".join(f"{peer.name} {peer.version}" for peer in peers)
+            named += ", one worker process each, key check on, nothing stored."
+    return named
+
+
+async def main(options: Options) -> None:
+    report = Report(Console(width=170))
+    settings = {"gateway": {"PODIUM_GATEWAY_MAX_CONCURRENT_RUNS": str(max(256, options.streams * 2))}}
+    with (
+        tempfile.TemporaryDirectory(prefix="podium-bench-") as home,
+        running(Bench(Path(home), extra=settings)) as podium,
+    ):
         assert isinstance(podium, Bench)
         upstream = subprocess.Popen([sys.executable, "-m", "benchmarks.upstream", str(podium.upstream_port)])
         try:
             await podium.wait_ready()
-            show_overhead(console, await overhead(podium, seconds))
+            named = await against_peers(podium, report, options, Path(home))
             path = await measure_critical_path(podium)
-            console.print(
-                f"Parallel plan (two steps of 1 s at once, then one): wall {path.wall_ms:.0f} ms"
-                f" over a critical path of {path.critical_ms:.0f} ms = {path.wall_ms / path.critical_ms:.3f};"
-                f" {path.commits} serial commits on it\n"
-            )
-            show_sealing(console, await measure_sealing(podium, seconds))
-            show_memory(console, podium)
+            report.add(path.table())
+            report.add(sealing_table(await measure_sealing(podium, options.seconds)))
+            report.add(memory_table(podium))
+            if options.streams:
+                through = f"{podium.gateway_url}/v1/chat/completions"
+                subject = Subject("Podium", through, "worker/{}", podium.headers, podium.pids)
+                report.add(await measure_open_streams(subject, options.streams))
         finally:
             upstream.terminate()
             upstream.wait()
+    if options.page is not None:
+        options.page.write_text(report.page(preface(named)))
+
+
+def preface(peers: str) -> str:
+    """Return the head of the page."""
+    lines = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return _PREFACE.format(
+        command="make performance",
+        date=datetime.now(UTC).date().isoformat(),
+        cores=len(os.sched_getaffinity(0)),
+        machine=lines[0].partition(":")[2].strip() if lines else platform.machine(),
+        python=platform.python_version(),
+        commits=_SERIAL_COMMITS,
+        peers=peers,
+    )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each load runs (default: 4)")
-    uvloop.run(main(parser.parse_args().seconds))
+    parser.add_argument("--streams", type=int, default=1000, help="open streams; 0: none (default: 1000)")
+    parser.add_argument("--no-peers", action="store_true", help="measure Podium and the upstream alone")
+    parser.add_argument("--page", type=Path, help="write the tables to this Markdown file too")
+    given = parser.parse_args()
+    uvloop.run(main(Options(given.seconds, given.streams, not given.no_peers, given.page)))

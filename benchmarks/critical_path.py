@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from benchmarks.report import Table
 from tests.e2e.cluster import Cluster
 
 _QUESTION = "What is 12*12, and how many days are there from 2026-01-01 to 2026-03-01? Then add both results."
@@ -17,6 +18,17 @@ class CriticalPath:
     wall_ms: float
     critical_ms: float
     commits: int
+
+    def table(self) -> Table:
+        """Return it as a table."""
+        return Table(
+            "A parallel plan: two steps of 1 s at once, then one that sees both",
+            ("", "wall ms", "critical path ms", "ratio", "serial commits on it"),
+            ((
+                "Podium", f"{self.wall_ms:.0f}", f"{self.critical_ms:.0f}",
+                f"{self.wall_ms / self.critical_ms:.3f}", str(self.commits),
+            ),),
+        )  # fmt: skip
 
 
 async def measure_critical_path(podium: Cluster) -> CriticalPath:

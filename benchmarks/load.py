@@ -71,6 +71,8 @@ async def measure(
         elapsed = time.perf_counter() - started
         after = {process: cpu_seconds(pid) for process, pid in pids.items()}
     count = len(latencies)
+    if not count:
+        raise RuntimeError(f"{name}: nothing was answered within {seconds} s, {concurrency} at once")
     ordered = sorted(latencies)
     return Load(
         name,

@@ -1,4 +1,7 @@
-"""A fast OpenAI-style upstream: a fixed answer, whole or as 50 deltas, at the cost of a few microseconds."""
+"""A fast OpenAI-style upstream: a fixed answer, whole or as 50 deltas, at the cost of a few microseconds.
+
+The model `bench` sends its deltas in one burst, `bench-paced` one every 10 ms, `bench-open` one every 400 ms.
+"""
 
 import asyncio
 import json
@@ -39,6 +42,8 @@ _EVENTS = [
     b"data: [DONE]",
 ]
 STREAM = _response(b"\n\n".join(_EVENTS) + b"\n\n", "text/event-stream")
+_PACES_S = {b'"bench-paced"': 0.010, b'"bench-open"': 0.400}
+_OPEN = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class Upstream(asyncio.Protocol):
@@ -47,6 +52,7 @@ class Upstream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
         self._held = b""
+        self._pacing: asyncio.Task[None] | None = None
 
     def data_received(self, data: bytes) -> None:
         self._held += data
@@ -59,7 +65,23 @@ class Upstream(asyncio.Protocol):
             body = self._held[end + 4 : end + 4 + length]
             self._held = self._held[end + 4 + length :]
             streamed = b'"stream":true' in body.replace(b" ", b"")
-            self._transport.write(STREAM if streamed else ANSWER)
+            pace_s = next((pace for model, pace in _PACES_S.items() if model in body), 0.0)
+            if streamed and pace_s:
+                self._pacing = asyncio.create_task(self._paced(pace_s))
+            else:
+                self._transport.write(STREAM if streamed else ANSWER)
+
+    async def _paced(self, pace_s: float) -> None:
+        self._transport.write(_OPEN)
+        for event in _EVENTS:
+            self._transport.write(b"%x\r\n%b\n\n\r\n" % (len(event) + 2, event))
+            await asyncio.sleep(pace_s)
+        self._transport.write(b"0\r\n\r\n")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        if self._pacing is not None:
+            self._pacing.cancel()
 
 
 async def serve(port: int) -> None:
