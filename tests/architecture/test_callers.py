@@ -33,6 +33,7 @@ CALLERS = {
             "PutContent": {"gateway", "router"},
             "BeginAttempt": {"router"},
             "EndAttempt": {"router"},
+            "Perform": {"gateway", "router"},
             "Seal": {"gateway", "cli"},
             "RenewLease": {"gateway", "cli"},
         },

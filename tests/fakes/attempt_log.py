@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -9,12 +11,15 @@ import grpc
 
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium.audit.v1 import audit_service_pb2_grpc
+from podium_audit.performing import OPERATIONS, Performing, handlers_of
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.identity import TlsFiles
 
 _PREFIX = "/podium.audit.v1.AuditService/"
-PERMISSIONS = {f"{_PREFIX}{name}": frozenset({"router"}) for name in ("BeginAttempt", "EndAttempt")}
+PERMISSIONS = {
+    f"{_PREFIX}{name}": frozenset({"router"}) for name in ("BeginAttempt", "EndAttempt", "Perform")
+}
 
 
 async def _elsewhere(*_: object) -> None:
@@ -84,6 +89,17 @@ class FakeAudit(audit_service_pb2_grpc.AuditServiceServicer):
         self.ended[request.attempt_id] = request
         self.parts.update({content.part_id: content.data for content in request.contents})
         return pb.EndAttemptResponse(leaf_index=len(self.begun) + len(self.ended))
+
+    async def Perform(  # noqa: N802 - named by the contract
+        self,
+        request_iterator: AsyncIterator[pb.PerformRequest],
+        context: "grpc.aio.ServicerContext[Any, Any]",
+    ) -> AsyncGenerator[pb.PerformResponse, None]:
+        """Take the same calls as a stream of operations, the way the real service does."""
+        performing = Performing(handlers_of(self, context, OPERATIONS.values()), asyncio.Event())
+        async with aclosing(performing.results(request_iterator)) as responses:
+            async for response in responses:
+                yield response
 
     async def all_ended(self, count: int, timeout_s: float = 5.0) -> dict[str, pb.EndAttemptRequest]:
         """Wait until that many attempts have ended."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from podium.conductor.v1 import conductor_service_pb2 as conductor_pb
 from podium.conductor.v1 import conductor_service_pb2_grpc
 from podium.router.v1 import router_service_pb2 as router_pb
 from podium.router.v1 import router_service_pb2_grpc
+from podium_audit.performing import OPERATIONS, Performing, handlers_of
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Plan
 from podium_core.domain.pool import Pool
@@ -139,6 +140,15 @@ class ScriptedAudit(audit_service_pb2_grpc.AuditServiceServicer):
         self._keep(request.run_id, request.contents)
         return audit_pb.AppendResponse(leaf_index=1)
 
+    async def Perform(  # noqa: N802 - named by the contract
+        self, request_iterator: AsyncIterator[audit_pb.PerformRequest], context: _Context
+    ) -> AsyncGenerator[audit_pb.PerformResponse, None]:
+        """Take the same calls as a stream of operations, the way the real service does."""
+        performing = Performing(handlers_of(self, context, OPERATIONS.values()), asyncio.Event())
+        async with aclosing(performing.results(request_iterator)) as responses:
+            async for response in responses:
+                yield response
+
     async def PutContent(  # noqa: N802 - named by the contract
         self, request_iterator: AsyncIterator[audit_pb.PutContentRequest], context: _Context
     ) -> audit_pb.PutContentResponse:
@@ -199,7 +209,7 @@ class Services:
         for name, package, methods in (
             ("conductor", "Conductor", ("Plan",)),
             ("router", "Router", ("Complete", "ListWorkers")),
-            ("audit", "Audit", ("OpenRun", "Append", "PutContent", "Seal", "RenewLease")),
+            ("audit", "Audit", ("OpenRun", "Append", "PutContent", "Perform", "Seal", "RenewLease")),
         ):
             permissions = {f"/podium.{name}.v1.{package}Service/{m}": self.callers for m in methods}
             server = GrpcServer(listen="127.0.0.1:0", tls=tls_of(self.tls_dir, name), permissions=permissions)

@@ -39,6 +39,7 @@ async def serve(settings: AuditSettings) -> None:
         ended = [task for task in tasks if task.done()]
         for task in (*tasks, stopped):
             task.cancel()
+        audit.servicer.close()
         await server.stop(settings.drain_s)
         for task in ended:
             await task

@@ -1,6 +1,8 @@
 """The audit service over gRPC: translates, submits, answers. The decisions are the log's."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import Any, Final
 
 import grpc
@@ -12,6 +14,7 @@ from podium_audit.budget_warnings import BudgetWarnings
 from podium_audit.commands import AppendPlan
 from podium_audit.group_commit import GroupCommit, unavailable
 from podium_audit.leases import Leases
+from podium_audit.performing import OPERATIONS, Performing, handlers_of
 from podium_audit.sealing import Sealer
 from podium_audit.telemetry import RecordSpans
 from podium_core.domain.errors import Code, PodiumError, invalid
@@ -29,6 +32,7 @@ PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
     f"{_PREFIX}BeginAttempt": frozenset({_ROUTER}),
     f"{_PREFIX}EndAttempt": frozenset({_ROUTER}),
     f"{_PREFIX}Seal": frozenset({"gateway", "cli"}),
+    f"{_PREFIX}Perform": frozenset({"gateway", _ROUTER}),
     f"{_PREFIX}RenewLease": frozenset({"gateway", "cli"}),
 }
 """Who may call what. Which kinds of run a caller may touch is checked with the command itself."""
@@ -58,6 +62,11 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         self._max_content_bytes = max_content_bytes
         self._max_buffered_bytes = max_buffered_bytes
         self._buffered_bytes = 0
+        self._closing = asyncio.Event()
+
+    def close(self) -> None:
+        """Take no more operations on open streams; each ends once its last one is answered."""
+        self._closing.set()
 
     async def OpenRun(self, request: pb.OpenRunRequest, context: _Context) -> pb.OpenRunResponse:  # noqa: N802
         """Open a run; the answer holds a receipt when it was refused."""
@@ -126,6 +135,17 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
             cost_usd_micros=applied.cost_usd_micros,
             budget=wire.budget_state(applied.money, percent),
         )
+
+    async def Perform(  # noqa: N802
+        self, request_iterator: AsyncIterator[pb.PerformRequest], context: _Context
+    ) -> AsyncGenerator[pb.PerformResponse, None]:
+        """Perform a stream of operations, each as its own call would be."""
+        caller = caller_of(context)
+        allowed = [call for call in OPERATIONS.values() if caller in PERMISSIONS[_PREFIX + call]]
+        performing = Performing(handlers_of(self, context, allowed), self._closing)
+        async with aclosing(performing.results(request_iterator)) as responses:
+            async for response in responses:
+                yield response
 
     async def RenewLease(  # noqa: N802
         self,

@@ -88,6 +88,7 @@ async def running_gateway(
         recorder = AuditRecorder(audit, shelf, leases, budgets, clock, **waits)
         conversations = AuditConversations(audit, clock, ids, wait_s=settings.audit_wait_s)
         grades = AuditGrades(audit, clock, ids, settings.audit_wait_s, files.has_gated_tenants)
+        stack.push_async_callback(recorder.close)
         services = {"audit": audit, "conductor": conductor, "router": router}
         workers = RouterWorkers(router, shelf, pool.refresh_soon)
         backing = Backing(

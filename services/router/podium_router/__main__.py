@@ -54,6 +54,7 @@ async def serve(settings: RouterSettings) -> None:
             settings.call_timeouts,
         )
         audit = GrpcAudit(channel, clock, end_budget_s=settings.end_budget_s)
+        stack.push_async_callback(audit.close)
         endings = Endings(audit, settings.max_pending_ends)
         dispatcher = Dispatcher(
             catalog,

@@ -5,9 +5,9 @@ import asyncio
 import grpc
 
 from podium.audit.v1 import audit_service_pb2 as pb
-from podium.audit.v1 import audit_service_pb2_grpc
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.runtime.audit_stream import AuditStream
 from podium_core.runtime.grpc_client import call_metadata, retry_unary
 from podium_core.wire.run import ATTEMPT_KIND, ATTEMPT_OUTCOME
 from podium_core.wire.usage import usage_to_proto
@@ -21,9 +21,13 @@ class GrpcAudit:
     """Begins and ends attempts. Both calls are idempotent, so a restart of audit is waited out."""
 
     def __init__(self, channel: grpc.aio.Channel, clock: Clock, *, end_budget_s: float) -> None:
-        self._stub = audit_service_pb2_grpc.AuditServiceStub(channel)
+        self._stream = AuditStream(channel)
         self._clock = clock
         self._end_budget_s = end_budget_s
+
+    async def close(self) -> None:
+        """Let go of the stream."""
+        await self._stream.close()
 
     async def begin(self, begin: AttemptBegin, timeout_s: float) -> int:
         """Commit the attempt and return its leaf index: the permit. Raises PodiumError."""
@@ -31,7 +35,7 @@ class GrpcAudit:
         metadata = call_metadata()
         try:
             response = await retry_unary(
-                lambda left_s: self._stub.BeginAttempt(request, timeout=left_s, metadata=metadata),
+                lambda left_s: self._stream.BeginAttempt(request, timeout=left_s, metadata=metadata),
                 service=_SERVICE,
                 budget_s=timeout_s,
                 clock=self._clock,
@@ -52,7 +56,7 @@ class GrpcAudit:
         metadata = call_metadata()
 
         async def call(left_s: float) -> pb.EndAttemptResponse:
-            pending = self._stub.EndAttempt(request, timeout=left_s, metadata=metadata)
+            pending = self._stream.EndAttempt(request, timeout=left_s, metadata=metadata)
             sent.set()
             return await pending
 

@@ -86,6 +86,16 @@ def from_rpc_error(error: grpc.aio.AioRpcError, service: str) -> PodiumError:
     return _from_transport(error, service)
 
 
+def packed_error(error: PodiumError) -> bytes:
+    """Return the serialized `google.rpc.Status` that carries `error`, for answers inside a stream."""
+    return _pack(error, STATUS_OF_CODE[error.code], error.message[:MAX_MESSAGE_CHARS])
+
+
+def unpacked_error(data: bytes, service: str) -> PodiumError:
+    """Return the PodiumError that `service` packed; INTERNAL when it is none."""
+    return _unpack(data) or PodiumError(Code.INTERNAL, f"the {service} service failed")
+
+
 def rpc_errors(service: str) -> AbstractContextManager[None]:
     """Translate gRPC errors of calls to `service` inside the block into PodiumErrors."""
     return _Translation(service)

@@ -309,3 +309,53 @@ class RenewLeaseResponse(_message.Message):
     lost_run_ids: _containers.RepeatedScalarFieldContainer[str]
     cancelled_run_ids: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, lost_run_ids: _Optional[_Iterable[str]] = ..., cancelled_run_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class PerformRequest(_message.Message):
+    __slots__ = ("operations", "cancelled_ids")
+    OPERATIONS_FIELD_NUMBER: _ClassVar[int]
+    CANCELLED_IDS_FIELD_NUMBER: _ClassVar[int]
+    operations: _containers.RepeatedCompositeFieldContainer[Operation]
+    cancelled_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, operations: _Optional[_Iterable[_Union[Operation, _Mapping]]] = ..., cancelled_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Operation(_message.Message):
+    __slots__ = ("operation_id", "traceparent", "open_run", "append", "begin_attempt", "end_attempt", "seal")
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
+    OPEN_RUN_FIELD_NUMBER: _ClassVar[int]
+    APPEND_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    END_ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
+    operation_id: int
+    traceparent: str
+    open_run: OpenRunRequest
+    append: AppendRequest
+    begin_attempt: BeginAttemptRequest
+    end_attempt: EndAttemptRequest
+    seal: SealRequest
+    def __init__(self, operation_id: _Optional[int] = ..., traceparent: _Optional[str] = ..., open_run: _Optional[_Union[OpenRunRequest, _Mapping]] = ..., append: _Optional[_Union[AppendRequest, _Mapping]] = ..., begin_attempt: _Optional[_Union[BeginAttemptRequest, _Mapping]] = ..., end_attempt: _Optional[_Union[EndAttemptRequest, _Mapping]] = ..., seal: _Optional[_Union[SealRequest, _Mapping]] = ...) -> None: ...
+
+class PerformResponse(_message.Message):
+    __slots__ = ("results",)
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[OperationResult]
+    def __init__(self, results: _Optional[_Iterable[_Union[OperationResult, _Mapping]]] = ...) -> None: ...
+
+class OperationResult(_message.Message):
+    __slots__ = ("operation_id", "open_run", "append", "begin_attempt", "end_attempt", "seal", "status")
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    OPEN_RUN_FIELD_NUMBER: _ClassVar[int]
+    APPEND_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    END_ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    operation_id: int
+    open_run: OpenRunResponse
+    append: AppendResponse
+    begin_attempt: BeginAttemptResponse
+    end_attempt: EndAttemptResponse
+    seal: SealResponse
+    status: bytes
+    def __init__(self, operation_id: _Optional[int] = ..., open_run: _Optional[_Union[OpenRunResponse, _Mapping]] = ..., append: _Optional[_Union[AppendResponse, _Mapping]] = ..., begin_attempt: _Optional[_Union[BeginAttemptResponse, _Mapping]] = ..., end_attempt: _Optional[_Union[EndAttemptResponse, _Mapping]] = ..., seal: _Optional[_Union[SealResponse, _Mapping]] = ..., status: _Optional[bytes] = ...) -> None: ...

@@ -67,6 +67,11 @@ class AuditServiceStub:
                 request_serializer=podium_dot_audit_dot_v1_dot_audit__service__pb2.SealRequest.SerializeToString,
                 response_deserializer=podium_dot_audit_dot_v1_dot_audit__service__pb2.SealResponse.FromString,
                 _registered_method=True)
+        self.Perform = channel.stream_stream(
+                '/podium.audit.v1.AuditService/Perform',
+                request_serializer=podium_dot_audit_dot_v1_dot_audit__service__pb2.PerformRequest.SerializeToString,
+                response_deserializer=podium_dot_audit_dot_v1_dot_audit__service__pb2.PerformResponse.FromString,
+                _registered_method=True)
         self.RenewLease = channel.unary_unary(
                 '/podium.audit.v1.AuditService/RenewLease',
                 request_serializer=podium_dot_audit_dot_v1_dot_audit__service__pb2.RenewLeaseRequest.SerializeToString,
@@ -122,6 +127,14 @@ class AuditServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Perform(self, request_iterator, context):
+        """Many of the calls above on one stream, each allowed, refused and answered as if made alone: a message
+        costs less than a call, and messages carry what comes at the same moment. Callers: as of each operation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RenewLease(self, request, context):
         """Keeps runs alive and hears which of them should stop. Caller: gateway.
         """
@@ -161,6 +174,11 @@ def add_AuditServiceServicer_to_server(servicer, server):
                     servicer.Seal,
                     request_deserializer=podium_dot_audit_dot_v1_dot_audit__service__pb2.SealRequest.FromString,
                     response_serializer=podium_dot_audit_dot_v1_dot_audit__service__pb2.SealResponse.SerializeToString,
+            ),
+            'Perform': grpc.stream_stream_rpc_method_handler(
+                    servicer.Perform,
+                    request_deserializer=podium_dot_audit_dot_v1_dot_audit__service__pb2.PerformRequest.FromString,
+                    response_serializer=podium_dot_audit_dot_v1_dot_audit__service__pb2.PerformResponse.SerializeToString,
             ),
             'RenewLease': grpc.unary_unary_rpc_method_handler(
                     servicer.RenewLease,
@@ -333,6 +351,33 @@ class AuditService:
             '/podium.audit.v1.AuditService/Seal',
             podium_dot_audit_dot_v1_dot_audit__service__pb2.SealRequest.SerializeToString,
             podium_dot_audit_dot_v1_dot_audit__service__pb2.SealResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Perform(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/podium.audit.v1.AuditService/Perform',
+            podium_dot_audit_dot_v1_dot_audit__service__pb2.PerformRequest.SerializeToString,
+            podium_dot_audit_dot_v1_dot_audit__service__pb2.PerformResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -48,6 +48,10 @@ class AuditServiceStub:
     """Ends an attempt and settles its reservation. Late ends are recorded as late. Caller: router."""
     Seal: _grpc.UnaryUnaryMultiCallable[_audit_service_pb2.SealRequest, _audit_service_pb2.SealResponse]
     """Closes a run. Waits briefly for attempts that are ending, settles the rest as unknown. Caller: gateway."""
+    Perform: _grpc.StreamStreamMultiCallable[_audit_service_pb2.PerformRequest, _audit_service_pb2.PerformResponse]
+    """Many of the calls above on one stream, each allowed, refused and answered as if made alone: a message
+    costs less than a call, and messages carry what comes at the same moment. Callers: as of each operation.
+    """
     RenewLease: _grpc.UnaryUnaryMultiCallable[_audit_service_pb2.RenewLeaseRequest, _audit_service_pb2.RenewLeaseResponse]
     """Keeps runs alive and hears which of them should stop. Caller: gateway."""
 
@@ -71,6 +75,10 @@ class AuditServiceAsyncStub(AuditServiceStub):
     """Ends an attempt and settles its reservation. Late ends are recorded as late. Caller: router."""
     Seal: _aio.UnaryUnaryMultiCallable[_audit_service_pb2.SealRequest, _audit_service_pb2.SealResponse]  # type: ignore[assignment]
     """Closes a run. Waits briefly for attempts that are ending, settles the rest as unknown. Caller: gateway."""
+    Perform: _aio.StreamStreamMultiCallable[_audit_service_pb2.PerformRequest, _audit_service_pb2.PerformResponse]  # type: ignore[assignment]
+    """Many of the calls above on one stream, each allowed, refused and answered as if made alone: a message
+    costs less than a call, and messages carry what comes at the same moment. Callers: as of each operation.
+    """
     RenewLease: _aio.UnaryUnaryMultiCallable[_audit_service_pb2.RenewLeaseRequest, _audit_service_pb2.RenewLeaseResponse]  # type: ignore[assignment]
     """Keeps runs alive and hears which of them should stop. Caller: gateway."""
 
@@ -127,6 +135,16 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_audit_service_pb2.SealResponse, _abc.Awaitable[_audit_service_pb2.SealResponse]]:
         """Closes a run. Waits briefly for attempts that are ending, settles the rest as unknown. Caller: gateway."""
+
+    @_abc_1.abstractmethod
+    def Perform(
+        self,
+        request_iterator: _MaybeAsyncIterator[_audit_service_pb2.PerformRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_audit_service_pb2.PerformResponse], _abc.AsyncIterator[_audit_service_pb2.PerformResponse]]:
+        """Many of the calls above on one stream, each allowed, refused and answered as if made alone: a message
+        costs less than a call, and messages carry what comes at the same moment. Callers: as of each operation.
+        """
 
     @_abc_1.abstractmethod
     def RenewLease(

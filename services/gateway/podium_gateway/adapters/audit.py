@@ -12,6 +12,7 @@ from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import RunOutcome
 from podium_core.orchestration.ports import OpenedRun, PlanReply, Receipt, RecorderPort, SealedRun
+from podium_core.runtime.audit_stream import AuditStream
 from podium_core.runtime.grpc_client import call_metadata, retry_unary
 from podium_core.wire.plan_record import plan_contents, plan_record
 from podium_core.wire.run import RUN_KIND, RUN_OUTCOME, caps_to_proto, verdicts_to_proto
@@ -48,6 +49,7 @@ class AuditRecorder(RecorderPort):
         self._stub: audit_service_pb2_grpc.AuditServiceAsyncStub = audit_service_pb2_grpc.AuditServiceStub(
             channel
         )
+        self._stream = AuditStream(channel)
         self._shelf = shelf
         self._leases = leases
         self._budgets = budgets
@@ -69,7 +71,7 @@ class AuditRecorder(RecorderPort):
         request = self._open_request(opened, held if is_inline else None)
         metadata = call_metadata()
         answer = await self._retried(
-            lambda timeout: self._stub.OpenRun(request, timeout=timeout, metadata=metadata),
+            lambda timeout: self._stream.OpenRun(request, timeout=timeout, metadata=metadata),
             self._audit_wait_s,
         )
         if is_refused:
@@ -87,7 +89,8 @@ class AuditRecorder(RecorderPort):
         )
         metadata = call_metadata()
         await self._retried(
-            lambda timeout: self._stub.Append(request, timeout=timeout, metadata=metadata), self._audit_wait_s
+            lambda timeout: self._stream.Append(request, timeout=timeout, metadata=metadata),
+            self._audit_wait_s,
         )
 
     async def note(self, run_id: str, event_id: str, kind: str, facts: Mapping[str, str]) -> None:
@@ -96,7 +99,8 @@ class AuditRecorder(RecorderPort):
         request = audit_service_pb2.AppendRequest(event_id=event_id, run_id=run_id, note=note)
         metadata = call_metadata()
         await self._retried(
-            lambda timeout: self._stub.Append(request, timeout=timeout, metadata=metadata), self._audit_wait_s
+            lambda timeout: self._stream.Append(request, timeout=timeout, metadata=metadata),
+            self._audit_wait_s,
         )
 
     async def seal(self, sealed: SealedRun) -> Receipt:
@@ -116,7 +120,7 @@ class AuditRecorder(RecorderPort):
         self._leases.sealing(sealed.run_id)
         try:
             answer = await self._retried(
-                lambda timeout: self._stub.Seal(request, timeout=timeout, metadata=metadata),
+                lambda timeout: self._stream.Seal(request, timeout=timeout, metadata=metadata),
                 self._seal_wait_s,
             )
         finally:
@@ -128,6 +132,10 @@ class AuditRecorder(RecorderPort):
         if answer.HasField("budget"):
             self._budgets.heard(answer.budget.tenant_id, _budget(answer.budget))
         return _receipt(answer.receipt)
+
+    async def close(self) -> None:
+        """Let go of the stream."""
+        await self._stream.close()
 
     async def quiet(self, timeout_s: float) -> None:
         """Wait until no seal is under way, at most `timeout_s` seconds."""
