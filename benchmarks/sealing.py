@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.audit.v1 import audit_service_pb2 as audit_pb
-from podium.audit.v1 import audit_service_pb2_grpc as audit_grpc
 from podium.plan.v1 import plan_pb2 as plan_pb
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.ids import RandomIds
+from podium_core.runtime.audit_stream import AuditStream
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.identity import TlsFiles
 from tests.e2e.cluster import Cluster
@@ -29,15 +29,15 @@ class Sealing:
     batch_runs: float
 
 
-def _stub(podium: Cluster, caller: str) -> "audit_grpc.AuditServiceAsyncStub":
+def _stream(podium: Cluster, caller: str) -> AuditStream:
     tls = podium.home / "tls"
     files = TlsFiles(tls / caller / "cert.pem", tls / caller / "key.pem", tls / "ca.pem")
-    return audit_grpc.AuditServiceStub(open_channel(f"127.0.0.1:{podium.ports['audit']}", "audit", files))
+    return AuditStream(open_channel(f"127.0.0.1:{podium.ports['audit']}", "audit", files))
 
 
 async def measure_sealing(podium: Cluster, seconds: float) -> Sealing:
     """Open, begin, end and seal runs of one step as fast as `_AT_ONCE` callers can."""
-    gateway, router = _stub(podium, "gateway"), _stub(podium, "router")
+    gateway, router = _stream(podium, "gateway"), _stream(podium, "router")
     ids = RandomIds(SystemClock())
     database = next(podium.database.glob("log*.db"))
     before = _counts(database)
@@ -52,6 +52,8 @@ async def measure_sealing(podium: Cluster, seconds: float) -> Sealing:
 
     await asyncio.gather(*(caller() for _ in range(_AT_ONCE)))
     elapsed = time.perf_counter() - started
+    await gateway.close()
+    await router.close()
     leaves, commits = (after - b for after, b in zip(_counts(database), before, strict=True))
     batch_leaves = leaves / commits
     return Sealing(
@@ -62,7 +64,7 @@ async def measure_sealing(podium: Cluster, seconds: float) -> Sealing:
     )
 
 
-async def _one_run(gateway, router, ids: RandomIds) -> None:  # type: ignore[no-untyped-def]
+async def _one_run(gateway: AuditStream, router: AuditStream, ids: RandomIds) -> None:
     run_id, attempt_id = ids.new("run"), ids.new("att")
     plan = plan_pb.Plan(steps=[plan_pb.Step(worker_id="bench")], source=plan_pb.PLAN_SOURCE_NAMED)
     await gateway.OpenRun(
