@@ -151,18 +151,19 @@ async def running_audit(
         for service in ("gateway", "router", "conductor", "cli", *callers):
             channel = open_channel(f"127.0.0.1:{port}", "audit", tls_of(tls_dir, service))
             stack.push_async_callback(channel.close)
-<<<<<<< HEAD
+            channels[service] = channel
             stubs[service] = Stubs.of(channel)
         tokens = json.loads((home / "tokens.json").read_text())
         yield RunningAudit(
-            audit, home, f"http://127.0.0.1:{http_port}", f"127.0.0.1:{port}", stubs, tokens, session
+            audit,
+            home,
+            f"http://127.0.0.1:{http_port}",
+            f"127.0.0.1:{port}",
+            stubs,
+            channels,
+            tokens,
+            session,
         )
-=======
-            channels[service] = channel
-            stubs[service] = audit_service_pb2_grpc.AuditServiceStub(channel)
-        tokens = json.loads((home / "tokens.json").read_text())
-        yield RunningAudit(audit, home, f"http://127.0.0.1:{http_port}", stubs, channels, tokens, session)
->>>>>>> cb1bcda (Let gateway and router speak to audit over one stream each: a message costs less than a call)
 
 
 def open_request(run_id: str, **changes: Any) -> pb.OpenRunRequest:
