@@ -1,7 +1,7 @@
 """Audit's calls over one stream: what is asked at the same moment travels in the same message.
 
 A unary call costs both sides several times what a message costs, and a run makes four of them
-(docs/adr/0010). The stream is opened on first use and again after it broke; whatever waited on a broken one
+(docs/adr/0011). The stream is opened on first use and again after it broke; whatever waited on a broken one
 is told so and may be repeated, since every operation carries its event id.
 """
 
