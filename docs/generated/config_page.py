@@ -63,6 +63,7 @@ workers:
     demo: false                      # true marks it as demo wherever it shows
     price:                           # optional; without it, left out wherever cost is capped
       input_usd_per_mtok: "0.25"
+      cached_input_usd_per_mtok: "0.03"   # optional; read from the provider's cache, settled apart
       output_usd_per_mtok: "2.00"
     limits:                          # optional
       max_concurrency: 64

@@ -84,11 +84,16 @@ _UNPRICED = (
 
 
 def _priced(known: KnownModel) -> tuple[str, ...]:
-    prices = (known.input_usd_per_mtok, known.output_usd_per_mtok)
+    prices = {
+        "input_usd_per_mtok": known.input_usd_per_mtok,
+        "cached_input_usd_per_mtok": known.cached_input_usd_per_mtok,
+        "output_usd_per_mtok": known.output_usd_per_mtok,
+    }
+    price = ", ".join(f'{name}: "{usd}"' for name, usd in prices.items())
     modalities = ("modalities: [text, image]",) if known.takes_images else ()
     return (
         f"# List price of {PRICED_ON}, {known.price_page}; change it to what you pay:",
-        f'price: {{input_usd_per_mtok: "{prices[0]}", output_usd_per_mtok: "{prices[1]}"}}',
+        f"price: {{{price}}}",
         f"limits: {{context_tokens: {known.context_tokens}, max_output_tokens: 8192}}",
         *modalities,
         f"features: [{', '.join(known.features)}]",

@@ -19,6 +19,7 @@ class KnownModel:
 
     name: str
     input_usd_per_mtok: str
+    cached_input_usd_per_mtok: str
     output_usd_per_mtok: str
     context_tokens: int
     price_page: str
@@ -35,24 +36,30 @@ _NEW_LIMIT: tuple[Feature, ...] = ("tools", "json_schema", "max_completion_token
 KNOWN_MODELS = {
     model.name: model
     for model in (
-        KnownModel("gpt-5", "1.25", "10", 272_000, _OPENAI, features=_NEW_LIMIT),
-        KnownModel("gpt-5-mini", "0.25", "2", 272_000, _OPENAI, features=_NEW_LIMIT),
-        KnownModel("claude-haiku-4-5", "1", "5", 200_000, _ANTHROPIC),
-        KnownModel("claude-sonnet-4-5", "3", "15", 200_000, _ANTHROPIC),
-        KnownModel("eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "3.30", "16.50", 200_000, _AWS),
-        KnownModel("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "3.30", "16.50", 200_000, _AWS),
-        KnownModel("gemini-2.5-flash", "0.30", "2.50", 1_048_576, _GOOGLE),
-        KnownModel("gemini-2.5-pro", "1.25", "10", 200_000, _GOOGLE),
+        KnownModel("gpt-5", "1.25", "0.125", "10", 272_000, _OPENAI, features=_NEW_LIMIT),
+        KnownModel("gpt-5-mini", "0.25", "0.025", "2", 272_000, _OPENAI, features=_NEW_LIMIT),
+        KnownModel("claude-haiku-4-5", "1", "0.10", "5", 200_000, _ANTHROPIC),
+        KnownModel("claude-sonnet-4-5", "3", "0.30", "15", 200_000, _ANTHROPIC),
+        KnownModel("eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "3.30", "0.33", "16.50", 200_000, _AWS),
+        KnownModel("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "3.30", "0.33", "16.50", 200_000, _AWS),
+        KnownModel("gemini-2.5-flash", "0.30", "0.03", "2.50", 1_048_576, _GOOGLE),
+        KnownModel("gemini-2.5-pro", "1.25", "0.125", "10", 200_000, _GOOGLE),
         KnownModel(
             "deepseek-chat",
             "0.28",
+            "0.028",
             "0.42",
             131_072,
             "https://api-docs.deepseek.com/quick_start/pricing",
             takes_images=False,
         ),
         KnownModel(
-            "mistral-small-latest", "0.15", "0.60", 262_144, "https://docs.mistral.ai/models/model-cards"
+            "mistral-small-latest",
+            "0.15",
+            "0.015",
+            "0.60",
+            262_144,
+            "https://docs.mistral.ai/models/model-cards",
         ),
     )
 }

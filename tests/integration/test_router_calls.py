@@ -50,6 +50,21 @@ async def test_a_whole_answer(tls_dir: Path, tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.parametrize(("cached_usd", "cost"), [("0.25", 8 + 1 + 10), ("0", 8 + 10)])
+async def test_cached_input_is_reserved_in_full_and_settled_at_its_own_price(
+    tls_dir: Path, tmp_path: Path, cached_usd: str, cost: int
+) -> None:
+    price = {"input_usd_per_mtok": "1", "cached_input_usd_per_mtok": cached_usd, "output_usd_per_mtok": "2"}
+    worker = {"price": price, "limits": {"max_output_tokens": 50}}
+    async with router_rig(tls_dir, tmp_path, worker=worker) as rig:
+        done = (await rig.complete()).done
+        assert (done.usage.input_tokens, done.usage.cached_input_tokens) == (12, 4)
+        end = await rig.audit.end_of("att_1")
+        assert (done.cost_usd_micros, end.cost_usd_micros) == (cost, cost)
+        sent = len(rig.upstream.requests[0].body)
+        assert rig.audit.begun["att_1"].max_cost_usd_micros == sent + 2 * 50
+
+
 async def test_answers_teach_speed_and_length_and_nothing_else(tls_dir: Path, tmp_path: Path) -> None:
     async with router_rig(tls_dir, tmp_path) as rig:
         (before,) = (await rig.stub().ListWorkers(pb.ListWorkersRequest())).workers

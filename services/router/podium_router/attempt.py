@@ -103,7 +103,8 @@ class Attempt:
         price = self.route.worker.price
         if price is None or usage.source is UsageSource.UNKNOWN:
             return most
-        return min(price.cost_usd_micros(usage.input_tokens, usage.output_tokens), most)
+        cost = price.cost_usd_micros(usage.input_tokens, usage.output_tokens, usage.cached_input_tokens)
+        return min(cost, most)
 
     @property
     def response_id(self) -> str:

@@ -156,6 +156,18 @@ class _AwsSection(Section):
 class _PriceSection(Section):
     input_usd_per_mtok: UsdMicros
     output_usd_per_mtok: UsdMicros
+    cached_input_usd_per_mtok: UsdMicros | None = None
+
+    @model_validator(mode="after")
+    def _cached_input_is_no_dearer(self) -> Self:
+        cached = self.cached_input_usd_per_mtok
+        if cached is not None and cached > self.input_usd_per_mtok:  # a reservation counts all input in full
+            raise ValueError("cached_input_usd_per_mtok may not be above input_usd_per_mtok")
+        return self
+
+    @property
+    def price(self) -> Price:
+        return Price(self.input_usd_per_mtok, self.output_usd_per_mtok, self.cached_input_usd_per_mtok)
 
 
 class _LimitsSection(Section):
@@ -249,7 +261,7 @@ def _entry(section: _WorkerSection, directory: Path) -> WorkerEntry:
         provider=section.provider,
         provider_model=section.model,
         card=_card(section),
-        price=None if price is None else Price(price.input_usd_per_mtok, price.output_usd_per_mtok),
+        price=None if price is None else price.price,
         region=section.region,
         is_demo=section.demo,
         max_concurrency=section.limits.max_concurrency,

@@ -50,16 +50,21 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a worker costs, in millionths of a US dollar per million tokens."""
+    """What a worker costs, in millionths of a US dollar per million tokens.
+
+    Input that the provider read from its cache has a rate of its own, or none: then it costs as all input.
+    """
 
     input_usd_micros_per_mtok: int
     output_usd_micros_per_mtok: int
+    cached_input_usd_micros_per_mtok: int | None = None
 
-    def cost_usd_micros(self, input_tokens: int, output_tokens: int) -> int:
-        """Return the cost, rounded up to the next millionth of a dollar."""
-        exact = (
-            input_tokens * self.input_usd_micros_per_mtok + output_tokens * self.output_usd_micros_per_mtok
-        )
+    def cost_usd_micros(self, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> int:
+        """Return the cost, rounded up to the next millionth of a dollar; the cached are within the input."""
+        input_rate, cached_rate = self.input_usd_micros_per_mtok, self.cached_input_usd_micros_per_mtok
+        exact = input_tokens * input_rate + output_tokens * self.output_usd_micros_per_mtok
+        if cached_rate is not None:
+            exact -= min(cached_input_tokens, input_tokens) * (input_rate - cached_rate)
         return -(-exact // _TOKENS_PER_PRICE_UNIT)
 
 

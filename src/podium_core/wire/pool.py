@@ -49,6 +49,7 @@ def worker_to_proto(worker: Worker) -> router_service_pb2.Worker:
         has_price=price is not None,
         input_usd_micros_per_mtok=price.input_usd_micros_per_mtok if price else 0,
         output_usd_micros_per_mtok=price.output_usd_micros_per_mtok if price else 0,
+        cached_input_usd_micros_per_mtok=price.cached_input_usd_micros_per_mtok if price else None,
         context_tokens=card.context_tokens,
         max_output_tokens=card.max_output_tokens,
         modalities=sorted(card.modalities),
@@ -66,9 +67,6 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
     """Return the worker in `message`; raise PodiumError (INVALID_REQUEST) without id or known health."""
     if not message.worker_id:
         raise invalid("every worker needs an id", param="worker_id")
-    price = None
-    if message.has_price:
-        price = Price(message.input_usd_micros_per_mtok, message.output_usd_micros_per_mtok)
     return Worker(
         worker_id=message.worker_id,
         provider=message.provider,
@@ -76,7 +74,7 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
         card=replace(
             _card(message, frozenset(message.features)), reasoning_efforts=tuple(message.reasoning_efforts)
         ),
-        price=price,
+        price=_price(message) if message.has_price else None,
         region=message.region,
         health=WORKER_HEALTH.from_proto(message.health),
         is_demo=message.is_demo,
@@ -120,6 +118,15 @@ def card_from_proto(message: conductor_service_pb2.Card) -> Worker:
         card=_card(message, frozenset()),
         price=price if message.has_price or price != Price(0, 0) else None,
         is_demo=message.is_demo,
+    )
+
+
+def _price(message: router_service_pb2.Worker) -> Price:
+    has_cached_rate = message.HasField("cached_input_usd_micros_per_mtok")
+    return Price(
+        message.input_usd_micros_per_mtok,
+        message.output_usd_micros_per_mtok,
+        message.cached_input_usd_micros_per_mtok if has_cached_rate else None,
     )
 
 

@@ -93,6 +93,7 @@ def test_the_pool_keeps_the_files_order(tmp_path: Path) -> None:
         ("max_output_tokens: 4096", "max_output_tokens: 4097", True, False),
         ("features: [tools, json_schema]", "features: [tools]", True, False),
         ("input_usd_per_mtok: 0.15", "input_usd_per_mtok: 0.16", False, True),
+        ("price: {", "price: {cached_input_usd_per_mtok: 0, ", False, True),
         ("env: EXAMPLE_KEY", "file: key", False, False),
         ("input_usd_per_mtok: 0.15", 'input_usd_per_mtok: "0.150"', False, False),
         ("region: eu", "region: eu # comment", False, False),
@@ -105,6 +106,12 @@ def test_digests_pin_what_a_plan_and_a_cost_depend_on(
     after = _load(tmp_path, _full("a").replace(old, new)).pool
     assert (before.pool_digest != after.pool_digest) is changes_pool
     assert (before.price_digest != after.price_digest) is changes_price
+
+
+def test_cached_input_may_have_its_own_price_and_zero_is_one(tmp_path: Path) -> None:
+    for text, cached in (("0.015", 15_000), ("0", 0)):
+        priced = _full("a").replace("price: {", f"price: {{cached_input_usd_per_mtok: {text}, ")
+        assert _load(tmp_path, priced).pool.workers[0].price == Price(150_000, 600_000, cached)
 
 
 def test_digests_do_not_depend_on_the_order_of_workers(tmp_path: Path) -> None:
@@ -133,6 +140,7 @@ def test_digests_do_not_depend_on_the_order_of_workers(tmp_path: Path) -> None:
         ("env: EXAMPLE_KEY", "env: A, file: b", "line 6: workers[0].key: give either env"),
         ("{env: EXAMPLE_KEY}", "{}", "line 6: workers[0].key: give either env"),
         ("input_usd_per_mtok: 0.15", "input_usd_per_mtok: 0.0000001", "at most six decimals"),
+        ("price: {", "price: {cached_input_usd_per_mtok: 0.16, ", "may not be above input_usd_per_mtok"),
         (', output_usd_per_mtok: "0.60"', "", "workers[0].price.output_usd_per_mtok: this field is required"),
         ("max_concurrency: 8", "max_concurrency: 0", "line 9: workers[0].limits.max_concurrency: "),
         ("timeout_s: 30", "timeout_s: inf", "line 9: workers[0].limits.timeout_s: "),

@@ -8,6 +8,7 @@ from podium_core.domain.usage import Price, Usage, UsageSource
 
 counts = st.integers(0, 10**9)
 prices = st.builds(Price, counts, counts)
+cached_rates = st.none() | counts
 usages = st.builds(Usage, counts, counts, counts, counts, counts, st.sampled_from(UsageSource))
 
 
@@ -25,6 +26,22 @@ def test_a_begun_millionth_of_a_dollar_is_charged(
 def test_a_cost_is_the_exact_one_or_less_than_a_millionth_above(price: Price, tokens: int, more: int) -> None:
     exact_ppm = tokens * price.input_usd_micros_per_mtok + more * price.output_usd_micros_per_mtok
     assert 0 <= price.cost_usd_micros(tokens, more) * 1_000_000 - exact_ppm < 1_000_000
+
+
+@given(counts, counts, counts, counts, cached_rates)
+def test_cached_input_is_a_subset_at_its_own_rate(
+    rate: int, fresh: int, cached: int, output: int, cached_rate: int | None
+) -> None:
+    cost = Price(rate, 3, cached_rate).cost_usd_micros(fresh + cached, output, cached)
+    exact_ppm = fresh * rate + cached * (rate if cached_rate is None else cached_rate) + output * 3
+    assert 0 <= cost * 1_000_000 - exact_ppm < 1_000_000
+
+
+def test_a_cached_rate_of_zero_is_free_and_none_costs_as_all_input() -> None:
+    assert Price(1_000_000, 0, 0).cost_usd_micros(100, 0, 60) == 40
+    assert Price(1_000_000, 0, 0).cost_usd_micros(100, 0, 100) == 0
+    assert Price(1_000_000, 0).cost_usd_micros(100, 0, 60) == 100
+    assert Price(1_000_000, 0, 0).cost_usd_micros(100, 0, 900) == 0, "never below zero"
 
 
 @given(usages, usages)
