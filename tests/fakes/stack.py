@@ -140,7 +140,9 @@ async def running_stack(
             rig.write_pool(**workers)
         conductor = ScriptedConductor()
         address = await _conductor_address(stack, tls_dir, conductor)
-        configured = _settings(tls_dir, tmp_path, conductor=address, router=rig.address, audit=audit.address)
+        configured = gateway_settings(
+            tls_dir, tmp_path, conductor=address, router=rig.address, audit=audit.address
+        )
         clock = SystemClock()
         checked = GatewaySettings.model_validate({**configured, **settings})
         telemetry = configure_telemetry("gateway", checked)
@@ -164,7 +166,8 @@ async def _conductor_address(stack: AsyncExitStack, tls_dir: Path, conductor: Sc
     return f"127.0.0.1:{port}"
 
 
-def _settings(tls_dir: Path, tmp_path: Path, **addresses: str) -> dict[str, Any]:
+def gateway_settings(tls_dir: Path, tmp_path: Path, **addresses: str) -> dict[str, Any]:
+    """Return a gateway's settings; `addresses` are those of the services behind it, by name."""
     tls = tls_of(tls_dir, "gateway")
     return {
         "tls_cert_file": tls.cert_file,

@@ -78,11 +78,11 @@ class Repeats:
         Tool results share it by themselves: they are posted again after every hiccup, and no tool turn may be
         performed twice. Raises PodiumError (INVALID_REQUEST) for a header that cannot be a key.
         """
-        fingerprint = sha256(request.path.encode() + b"\x00" + body).hexdigest()
         sent = request.headers.get(HEADER)
+        if sent is None and not run.continues_run_id:
+            return None
+        fingerprint = sha256(request.path.encode() + b"\x00" + body).hexdigest()
         if sent is None:
-            if not run.continues_run_id:
-                return None
             name, linger_s = f"continuation\x00{fingerprint}", 0.0
         elif 0 < len(sent) <= _MAX_KEY and sent.isascii() and sent.isprintable():
             name, linger_s = f"header\x00{sent}", self.linger_s

@@ -4,19 +4,23 @@ Audit gets the long texts once, when the run opens. Every prompt then names them
 what is new, and all segments joined are exact JSON: the `messages` array that goes upstream.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from podium.router.v1 import router_service_pb2
 from podium_core.domain.run import Message, Question
 from podium_core.orchestration.ports import PromptPiece, StepPrompt
+from podium_gateway.adapters.json_text import escaped, json_bytes, long_json_bytes, message_bytes
 
 HISTORY = "history"
 QUESTION = "question"
 
-_escape = json.encoder.encode_basestring
-Segment = router_service_pb2.Segment
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of the `messages` array. `part_id` names content that audit holds; empty: the piece is new."""
+
+    part_id: str
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,8 @@ class HeldContents:
     def of(cls, question: Question) -> "HeldContents":
         """Render a question's contents."""
         content = question.last.fields.get("content")
-        last = escaped(content) if isinstance(content, str) else json_bytes(question.last.fields)
-        return cls(question, b",".join(json_bytes(m.fields) for m in question.history), last)
+        last = escaped(content) if isinstance(content, str) else message_bytes(question.last)
+        return cls(question, b",".join(map(message_bytes, question.history)), last)
 
     @property
     def parts(self) -> tuple[tuple[str, bytes], ...]:
@@ -63,16 +67,6 @@ class ContentShelf:
         self._held.pop(run_id, None)
 
 
-def json_bytes(value: object) -> bytes:
-    """Return compact JSON with every character as itself."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-
-
-def escaped(text: str) -> bytes:
-    """Return text as it stands between the quotes of a JSON string."""
-    return _escape(text)[1:-1].encode(errors="replace")
-
-
 def render(prompt: StepPrompt, held: HeldContents | None) -> list[Segment]:
     """Return the segments of one prompt's `messages` array."""
     writer = _Writer()
@@ -81,11 +75,11 @@ def render(prompt: StepPrompt, held: HeldContents | None) -> list[Segment]:
         if held is not None and prompt.history == held.source.history:
             writer.held(HISTORY, held.history)
         else:
-            writer.new(b",".join(json_bytes(m.fields) for m in prompt.history))
+            writer.new(b",".join(map(message_bytes, prompt.history)))
         writer.new(b",")
     _question(prompt, held if held is not None and held.source.last == prompt.question else None, writer)
     for turn in prompt.turns:
-        writer.new(b"," + json_bytes(turn.fields))
+        writer.new(b"," + message_bytes(turn))
     writer.new(b"]")
     return writer.segments()
 
@@ -109,7 +103,7 @@ class _Writer:
         if not data:
             return
         self._flush()
-        self._segments.append(Segment(part_id=part_id, data=data))
+        self._segments.append(Segment(part_id, data))
 
     def segments(self) -> list[Segment]:
         self._flush()
@@ -117,7 +111,7 @@ class _Writer:
 
     def _flush(self) -> None:
         if self._new:
-            self._segments.append(Segment(data=b"".join(self._new)))
+            self._segments.append(Segment("", b"".join(self._new)))
             self._new.clear()
 
 
@@ -134,11 +128,11 @@ def _question(prompt: StepPrompt, held: HeldContents | None, writer: _Writer) ->
                 writer.new(escaped(piece.text))
         writer.new(b'"' + (b"," + json_bytes(others)[1:] if others else b"}"))
     elif prompt.pieces:
-        writer.new(json_bytes(_with_text(prompt.question, prompt.pieces)))
+        writer.new(long_json_bytes(_with_text(prompt.question, prompt.pieces)))
     elif held is not None:
         writer.held(QUESTION, held.question)
     else:
-        writer.new(json_bytes(fields))
+        writer.new(message_bytes(prompt.question))
 
 
 def _with_text(message: Message, pieces: Sequence[PromptPiece]) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import grpc
 
@@ -23,9 +23,12 @@ from podium_core.orchestration.ports import (
 from podium_core.runtime.grpc_client import call_metadata
 from podium_core.wire.run import ATTEMPT_KIND
 from podium_core.wire.usage import usage_from_proto
-from podium_gateway.adapters.contents import ContentShelf, json_bytes, render
+from podium_gateway.adapters.contents import ContentShelf, render
 from podium_gateway.adapters.inside import Inside
+from podium_gateway.adapters.json_text import json_bytes
 from podium_gateway.side_thread import aside
+
+_COMPLETE: Final = "/podium.router.v1.RouterService/Complete"
 
 
 class RouterWorkers(WorkerPort, EmbedPort):
@@ -47,6 +50,14 @@ class RouterWorkers(WorkerPort, EmbedPort):
         self._stub: router_service_pb2_grpc.RouterServiceAsyncStub = (
             router_service_pb2_grpc.RouterServiceStub(channel)
         )
+        # Takes requests as bytes: the stub would serialise them in the event loop, images and all.
+        self._complete: grpc.aio.UnaryStreamMultiCallable[bytes, router_service_pb2.CompleteResponse] = (
+            channel.unary_stream(
+                _COMPLETE,
+                request_serializer=None,
+                response_deserializer=router_service_pb2.CompleteResponse.FromString,
+            )
+        )
         self._shelf = shelf
         self._on_conflict = on_conflict
 
@@ -59,7 +70,7 @@ class RouterWorkers(WorkerPort, EmbedPort):
     ) -> AsyncGenerator[WorkerEvent, None]:
         await self._connected(call.timeout_s)
         request = await aside(call.prompt.size_chars, self._request, call)
-        rpc = self._stub.Complete(request, timeout=call.timeout_s, metadata=metadata)
+        rpc = self._complete(request, timeout=call.timeout_s, metadata=metadata)
         try:
             with Inside("router"):
                 async for message in rpc:
@@ -120,8 +131,8 @@ class RouterWorkers(WorkerPort, EmbedPort):
                 Code.UNAVAILABLE, "the router service cannot be reached", reason="ROUTER_UNREACHABLE"
             ) from None
 
-    def _request(self, call: StepCall) -> router_service_pb2.CompleteRequest:
-        return router_service_pb2.CompleteRequest(
+    def _request(self, call: StepCall) -> bytes:
+        request = router_service_pb2.CompleteRequest(
             attempt_id=call.attempt_id,
             run_id=call.run_id,
             tenant_id=call.tenant_id,
@@ -130,13 +141,16 @@ class RouterWorkers(WorkerPort, EmbedPort):
             step_index=call.step_index,
             worker_id=call.worker_id,
             pool_digest=call.pool_digest,
-            messages=render(call.prompt, self._shelf.get(call.run_id)),
             parameters_json=json_bytes(dict(call.parameters)) if call.parameters else b"",
             max_output_tokens=call.max_output_tokens,
             stream=call.stream,
             seen_steps=call.access.steps,
             sees_previous_round=call.access.previous_round,
         )
+        for segment in render(call.prompt, self._shelf.get(call.run_id)):
+            # Added in place: a message that is handed to another is copied once more.
+            request.messages.add(part_id=segment.part_id, data=segment.data)
+        return request.SerializeToString()
 
 
 def _delta(message: router_service_pb2.Delta) -> Delta:
