@@ -44,6 +44,7 @@ tenants:
         sha256: 0000000000000000000000000000000000000000000000000000000000000000
         roles: [client, auditor]     # client: ask, read own runs; auditor: read every run of the tenant
         expires: 2027-01-01          # optional; the first day, or UTC time, at which it no longer works
+        budget_usd_per_month: "5.00" # optional; of this key, within the tenant's
         workers: {only: [my-model]}  # optional, as above; the lists of tenant and key both hold
         previous:                    # what `podium keys rotate` leaves for a while
           - sha256: 1111111111111111111111111111111111111111111111111111111111111111

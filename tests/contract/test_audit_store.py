@@ -112,6 +112,7 @@ def test_uses_are_added_up_by_key_day_worker_and_model(store: LogStore) -> None:
         use("2026-11-02", "key2"),
     ]
     assert store.uses("acme", None, "2026-11-01", "2026-11-30", limit=1) == [use("2026-11-01", requests=1)]
+    assert store.settled_by_key() == {("acme", "key1", "2026-11"): 7}
     assert store.uses("other", None, "2026-11-01", "2026-11-30", limit=9) == []
 
 
@@ -324,7 +325,12 @@ def test_a_stop_stands_until_it_is_cleared(store: LogStore) -> None:
 
 @pytest.mark.parametrize(
     ("version", "missing"),
-    [(1, ("stops", "uses", "grade_tallies")), (2, ("uses", "grade_tallies")), (3, ("grade_tallies",))],
+    [
+        (1, ("stops", "uses", "grade_tallies")),
+        (2, ("uses", "grade_tallies")),
+        (3, ("grade_tallies",)),
+        (4, ()),
+    ],
 )
 def test_a_log_of_an_older_version_is_taken_over(
     tmp_path: Path, version: int, missing: tuple[str, ...]
@@ -336,13 +342,17 @@ def test_a_log_of_an_older_version_is_taken_over(
     with connect(tmp_path / "log.db") as database:
         for table in missing:
             database.execute(f"DROP TABLE {table}")
+        database.execute("ALTER TABLE runs DROP COLUMN key_budget_usd_micros")
         database.execute(f"PRAGMA user_version = {version}")
     newer = SqliteStore(tmp_path / "log.db", busy_s=0.1)
     newer.open()
     assert newer.stops() == []
     assert newer.uses("acme", None, "2026-01-01", "2026-12-31", limit=1) == []
     assert newer.grade_tallies() == []
-    assert newer.run("run_1") is not None
+    batch = one_run(2, 2)
+    batch.runs = [run_row(2)._replace(key_budget_usd_micros=5)]
+    newer.commit(batch)
+    assert [row.key_budget_usd_micros for row in newer.open_runs()] == [None, 5]
     newer.close()
 
 

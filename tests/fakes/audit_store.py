@@ -164,6 +164,15 @@ class FakeLogStore:
         """Return money per tenant and month."""
         return dict(self.money)
 
+    def settled_by_key(self) -> dict[tuple[str, str, str], int]:
+        """Return money per tenant, key and month."""
+        sums: dict[tuple[str, str, str], int] = {}
+        for row in self.uses_.values():
+            if row.principal_id and row.cost_usd_micros:
+                place = (row.tenant_id, row.principal_id, row.day[:7])
+                sums[place] = sums.get(place, 0) + row.cost_usd_micros
+        return sums
+
     def stops(self) -> list[StopRow]:
         """Return the stops that stand."""
         return [row for row in self.stop_rows.values() if row.since_us]

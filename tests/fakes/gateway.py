@@ -1,6 +1,6 @@
 """A gateway's HTTP edge on loopback, over whatever ports a test gives it."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from podium_gateway.assembly import Backing, build_edge
 from podium_gateway.budgets import Budgets
 from podium_gateway.http import Edge, build_app, serve
 from podium_gateway.named_models import NamedModels
-from podium_gateway.ports import Readiness, TenantMoney, UsageRow
+from podium_gateway.ports import MonthMoney, Readiness, UsageRow, Used
 from podium_gateway.settings import GatewaySettings
 from tests.fakes.conversations import FakeConversations
 from tests.fakes.grades import FakeGrades
@@ -36,11 +36,19 @@ TOKEN, _DIGEST = new_key("key-1")
 AUDITOR_TOKEN, _AUDITOR_DIGEST = new_key("key-2")
 
 
-def tenants(tenant: Tenant | None = None, key_limits: Limits = NO_LIMITS) -> Tenants:
+def tenants(
+    tenant: Tenant | None = None, key_limits: Limits = NO_LIMITS, key_budget_usd_micros: int | None = None
+) -> Tenants:
     """Return one tenant with a client's and an auditor's key."""
     made = tenant or Tenant("acme")
     keys = (
-        Key("key-1", _DIGEST, frozenset({CLIENT}), limits=key_limits),
+        Key(
+            "key-1",
+            _DIGEST,
+            frozenset({CLIENT}),
+            limits=key_limits,
+            budget_usd_micros=key_budget_usd_micros,
+        ),
         Key("key-2", _AUDITOR_DIGEST, frozenset({AUDITOR})),
     )
     return Tenants((replace(made, keys=keys),))
@@ -88,15 +96,14 @@ class FakeUsage:
     """Answers with set sums, and keeps who asked for what."""
 
     rows: list[UsageRow] = field(default_factory=list)
-    money: TenantMoney = TenantMoney("2026-11", None, 0, 0)
+    money: MonthMoney = MonthMoney("2026-11", None, 0, 0)
+    key_money: MonthMoney | None = None
     asked: list[tuple[str, str, str, str]] = field(default_factory=list)
 
-    async def read(
-        self, tenant_id: str, principal_id: str, first_day: str, last_day: str
-    ) -> tuple[Sequence[UsageRow], TenantMoney]:
+    async def read(self, tenant_id: str, principal_id: str, first_day: str, last_day: str) -> Used:
         """Return them."""
         self.asked.append((tenant_id, principal_id, first_day, last_day))
-        return self.rows, self.money
+        return Used(self.rows, self.money, self.key_money)
 
 
 @dataclass(slots=True)
@@ -147,6 +154,7 @@ async def running_edge(
     gate: GateTable | None = None,
     conversations: FakeConversations | None = None,
     key_limits: Limits = NO_LIMITS,
+    key_budget_usd_micros: int | None = None,
     slices: Slices | None = None,
     holder_id: str = "gateway_1",
     embedder: EmbedPort | None = None,
@@ -157,7 +165,7 @@ async def running_edge(
     """Serve an edge on a free loopback port."""
     configured = gateway_settings(**settings)
     fake_pool, leases, readiness = FakePool(workers_of or two_workers()), FakeLeases(), FakeReadiness()
-    known, kept = tenants(tenant, key_limits), conversations or FakeConversations()
+    known, kept = tenants(tenant, key_limits, key_budget_usd_micros), conversations or FakeConversations()
     clock, usage = SystemClock(), FakeUsage()
     limits = FakeLimits(slices or slices_of(lambda: known), clock, holder_id)
     backing = Backing(

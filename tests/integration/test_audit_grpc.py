@@ -119,27 +119,31 @@ async def test_a_second_dispatch_of_an_attempt_is_refused(tmp_path: Path, tls_di
         assert (await refusal(audit, "router", "BeginAttempt", other)).code is Code.CONFLICT
 
 
-@pytest.mark.parametrize("scope", ["run", "tenant"])
+@pytest.mark.parametrize("scope", ["run", "key", "tenant"])
 async def test_of_fifty_at_once_a_budget_for_ten_permits_ten(
     tmp_path: Path, tls_dir: Path, scope: str
 ) -> None:
     caps = plan_pb2.Caps(max_attempts_per_step=100)
-    tenant: dict[str, Any] = {}
+    budget: dict[str, Any] = {}
     if scope == "run":
         caps.has_max_cost, caps.max_cost_usd_micros = True, 1_000
+    elif scope == "key":
+        budget = {"key_budget_usd_micros": 1_000}
     else:
-        tenant = {"has_tenant_budget": True, "tenant_budget_usd_micros": 1_000}
+        budget = {"has_tenant_budget": True, "tenant_budget_usd_micros": 1_000}
     async with running_audit(tmp_path, tls_dir) as audit:
         runs = ["run_0"] if scope == "run" else [f"run_{number}" for number in range(5)]
         for run_id in runs:
-            await audit.call("gateway", "OpenRun", open_request(run_id, caps=caps, **tenant))
+            await audit.call("gateway", "OpenRun", open_request(run_id, caps=caps, **budget))
         asked = [begin_request(f"att_{n}", runs[n % len(runs)]) for n in range(50)]
         answers = await asyncio.gather(
             *(audit.call("router", "BeginAttempt", request) for request in asked), return_exceptions=True
         )
         errors = [answer for answer in answers if isinstance(answer, PodiumError)]
         assert len(errors) == 40
-        assert {error.code for error in errors} == {Code.BUDGET_EXHAUSTED}
+        assert {(error.code, error.reason) for error in errors} == {
+            (Code.BUDGET_EXHAUSTED, f"{scope.upper()}_BUDGET_EXHAUSTED")
+        }
         assert audit.audit.log.figures.reserved_usd_micros == 1_000
 
 

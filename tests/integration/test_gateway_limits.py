@@ -17,6 +17,8 @@ from podium_core.domain.usage import Usage
 from podium_gateway.budgets import Budget
 from tests.fakes.gateway import NO_LIMITS, TOKEN, EdgeServer, running_edge, tenants
 from tests.fakes.limits import slices_of
+from tests.fakes.pools import pool, worker
+from tests.fakes.recorder import FakeRecorder
 from tests.fakes.worker import FakeWorkers, Reply
 
 ASKED: dict[str, Any] = {"model": "worker/alpha", "messages": [{"role": "user", "content": "6 times 7?"}]}
@@ -172,3 +174,13 @@ async def test_when_every_worker_is_rate_limited_upstream_the_client_hears_429_a
     assert '"type":"rate_limit_error"' in text
     assert headers["retry-after"] == "61"
     assert "x-should-retry" not in headers
+
+
+async def test_a_keys_budget_goes_into_the_log_and_keeps_out_workers_without_a_price() -> None:
+    recorder = FakeRecorder()
+    workers_of = pool(worker("alpha"), worker("beta", price=None))
+    async with running_edge(key_budget_usd_micros=700, recorder=recorder, workers_of=workers_of) as edge:
+        await _post(edge, {**ASKED, "model": "podium"})
+    opened = recorder.only.opened
+    assert (opened.tenant_budget_usd_micros, opened.key_budget_usd_micros) == (None, 700)
+    assert [(v.worker_id, v.rule_id) for v in opened.verdicts if not v.allowed] == [("beta", "price.unknown")]

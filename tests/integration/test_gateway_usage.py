@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from podium_gateway.ports import TenantMoney, UsageRow
+from podium_gateway.ports import MonthMoney, UsageRow
 from tests.fakes.gateway import AUDITOR_TOKEN, TOKEN, EdgeServer, running_edge
 
 DAY = "2026-11-03"
@@ -29,7 +29,8 @@ async def _get(edge: EdgeServer, query: str = "", token: str = TOKEN) -> tuple[i
 async def test_a_key_reads_its_own_month_so_far() -> None:
     async with running_edge() as edge:
         edge.usage.rows = ROWS[:2]
-        edge.usage.money = TenantMoney("2026-11", 1_000, 400, 50)
+        edge.usage.money = MonthMoney("2026-11", 1_000, 400, 50)
+        edge.usage.key_money = MonthMoney("2026-11", 500, 70, 0)
         status, page = await _get(edge)
         today = datetime.now(UTC).date()
         assert edge.usage.asked == [("acme", "key-1", today.replace(day=1).isoformat(), today.isoformat())]
@@ -58,6 +59,7 @@ async def test_a_key_reads_its_own_month_so_far() -> None:
         "reserved_usd_micros": 50,
         "left_usd_micros": 550,
     }
+    assert (page["key_money"]["budget_usd_micros"], page["key_money"]["left_usd_micros"]) == (500, 430)
 
 
 async def test_an_auditor_reads_the_tenants_grouped_as_it_likes() -> None:
@@ -72,7 +74,7 @@ async def test_an_auditor_reads_the_tenants_grouped_as_it_likes() -> None:
         (None, 2, 0),
         ("alpha", 0, 79),
     ]
-    assert page["money"]["left_usd_micros"] is None
+    assert (page["money"]["left_usd_micros"], page["key_money"]) == (None, None)
 
 
 async def test_a_client_may_not_read_its_tenants() -> None:

@@ -1,5 +1,6 @@
 """What audit sums up per key and day, over real gRPC: from attempts as they end, late or never."""
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -14,7 +15,14 @@ from podium.plan.v1 import plan_pb2
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.grpc_errors import rpc_errors
-from tests.fakes.audit_service import RunningAudit, begin_request, end_request, running_audit, seal_request
+from tests.fakes.audit_service import (
+    RunningAudit,
+    begin_request,
+    end_request,
+    running_audit,
+    seal_request,
+    settings_for,
+)
 from tests.fakes.tls import tls_of
 
 
@@ -53,6 +61,7 @@ async def test_requests_and_attempts_are_summed_per_key(tmp_path: Path, tls_dir:
         assert (attempt.input_tokens, attempt.output_tokens, attempt.cost_usd_micros) == (20, 40, 80)
         assert (_total(whole, "requests"), _total(whole, "cost_usd_micros")) == (3, 120)
         assert {row.principal_id for row in whole.rows} == {"key1", "key2"}
+        assert (own.key_money.settled_usd_micros, whole.HasField("key_money")) == (80, False)
         assert (whole.money.settled_usd_micros, whole.money.HasField("budget_usd_micros")) == (120, False)
         assert (await _read(stub, tenant_id="other")).rows == []
 
@@ -67,6 +76,24 @@ async def test_sums_outlive_a_restart_and_equal_what_the_budget_says(tmp_path: P
         answer = await _read(stub)
     assert (_total(answer, "requests"), _total(answer, "attempts")) == (2, 2)
     assert _total(answer, "cost_usd_micros") == answer.money.settled_usd_micros == 80
+
+
+async def test_the_money_is_the_tenants_and_the_keys_own(tmp_path: Path, tls_dir: Path) -> None:
+    settings_for(tmp_path, tls_dir)
+    file = tmp_path / "tenants.yaml"
+    tenants = json.loads(file.read_text())
+    tenants["tenants"][0]["budget_usd_per_month"] = "9"
+    tenants["tenants"][0]["keys"][0]["budget_usd_per_month"] = "2"
+    file.write_text(json.dumps(tenants))
+    async with running_audit(tmp_path, tls_dir) as audit, _stub(audit, tls_dir) as stub:
+        await audit.run("run_1")
+        await audit.run("run_2", principal_id="key2")
+        await audit.run("run_3", until="begin")
+        own, other = await _read(stub, "key1"), await _read(stub, "key2")
+    assert (own.money.budget_usd_micros, own.key_money.budget_usd_micros) == (9_000_000, 2_000_000)
+    assert (own.money.settled_usd_micros, own.key_money.settled_usd_micros) == (80, 40)
+    assert (own.key_money.reserved_usd_micros, other.key_money.reserved_usd_micros) == (100, 0)
+    assert not other.key_money.HasField("budget_usd_micros")
 
 
 async def test_estimates_are_counted_apart_and_subsets_stay_within_their_whole(

@@ -72,6 +72,7 @@ class OpenRun:
     refusal_reason: str = ""
     continues_run_id: str = ""
     tenant_budget_usd_micros: int | None = None
+    key_budget_usd_micros: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

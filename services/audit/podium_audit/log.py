@@ -88,12 +88,12 @@ class Log:
             return Figures()
         return Figures(state.committed_size, len(state.open_runs), state.book.reserved_usd_micros)
 
-    def money(self, tenant_id: str, month: str) -> tuple[int, int]:
-        """Return the tenant's settled and reserved USD micros of a month. Any thread may ask."""
+    def money(self, tenant_id: str, month: str, key_id: str = "") -> tuple[int, int]:
+        """Return settled and reserved USD micros of a tenant's or a key's month. Any thread may ask."""
         state = self._state
         if state is None:
             return 0, 0
-        return state.book.settled(tenant_id, month), state.book.reserved(tenant_id, month)
+        return state.book.settled(tenant_id, month, key_id), state.book.reserved(tenant_id, month, key_id)
 
     @property
     def newest_note(self) -> str:
@@ -250,6 +250,7 @@ class Log:
             key_no,
             command.tenant_budget_usd_micros,
             now_us,
+            command.key_budget_usd_micros,
         )
         run = RunState(row, data_key, keeps_content=self._keeps_content(command.tenant_id))
         indices = self.state.stage(command.event, run, drafts, now_us)

@@ -49,7 +49,9 @@ class LogState:
         self.newest_note = checkpoint.note if checkpoint is not None else ""
         self.open_runs = {row.run_id: self._load(row) for row in store.open_runs()}
         self._sealed_runs: OrderedDict[str, RunState] = OrderedDict()
-        self.book = TenantBook(store.leaf_counts(), store.settled(), self.open_runs.values())
+        self.book = TenantBook(
+            store.leaf_counts(), store.settled(), store.settled_by_key(), self.open_runs.values()
+        )
         self.stops = stops.standing(store.stops())
         self.grade_tallies = grades.by_key(store.grade_tallies())
         self.next_run_no = store.next_run_no()
@@ -197,7 +199,7 @@ class LogState:
     def _evolve(self, run: RunState, index: int, record: dict[str, Any]) -> None:
         was_stopped = run.is_stopped
         for movement in run.evolve(index, record):
-            self.book.move(run.row.tenant_id, movement)
+            self.book.move(run.row, movement)
             self._uses.add(run.row.tenant_id, run.row.principal_id, movement.use)
         self.has_new_stops = self.has_new_stops or run.is_stopped != was_stopped
         if record["type"] == "sealed":

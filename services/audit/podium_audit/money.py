@@ -1,40 +1,48 @@
-"""Tenants' money per calendar month, and how many leaves each tenant has."""
+"""Tenants' and keys' money per calendar month, and how many leaves each tenant has."""
 
 from collections.abc import Iterable
 
+from podium_audit.ports import RunRow
 from podium_audit.run_state import Movement, RunState
 from podium_core.domain.errors import Code, PodiumError
 
 _USD = 1_000_000
+_Place = tuple[str, str, str]
+"""Tenant, key (empty: all that the tenant spends) and month."""
 
 
 class TenantBook:
     """Counts and sums of every tenant. What changed since `take_changes` belongs to the running batch."""
 
     def __init__(
-        self, leaf_counts: dict[str, int], settled: dict[tuple[str, str], int], open_runs: Iterable[RunState]
+        self,
+        leaf_counts: dict[str, int],
+        settled: dict[tuple[str, str], int],
+        settled_by_key: dict[tuple[str, str, str], int],
+        open_runs: Iterable[RunState],
     ) -> None:
         self._leaf_counts = leaf_counts
-        self._settled = settled
-        self._reserved: dict[tuple[str, str], int] = {}
+        self._settled: dict[_Place, int] = dict(settled_by_key)
+        self._settled.update({(tenant, "", month): amount for (tenant, month), amount in settled.items()})
+        self._reserved: dict[_Place, int] = {}
         self._reserved_total = 0
         self._changed_tenants: set[str] = set()
         self._changed_months: set[tuple[str, str]] = set()
         for run in open_runs:
             for attempt in run.open_attempts.values():
-                self._reserve((run.row.tenant_id, attempt.month), attempt.max_cost_usd_micros)
+                self._reserve(run.row, attempt.month, attempt.max_cost_usd_micros)
 
     def leaf_count(self, tenant_id: str) -> int:
         """Return how many leaves the tenant has: the next leaf's `tenant_seq`."""
         return self._leaf_counts.get(tenant_id, 0)
 
-    def settled(self, tenant_id: str, month: str) -> int:
-        """Return what the tenant has spent in the month, in USD micros."""
-        return self._settled.get((tenant_id, month), 0)
+    def settled(self, tenant_id: str, month: str, key_id: str = "") -> int:
+        """Return what the tenant, or one key of it, has spent in the month, in USD micros."""
+        return self._settled.get((tenant_id, key_id, month), 0)
 
-    def reserved(self, tenant_id: str, month: str) -> int:
-        """Return what open attempts of the tenant may still cost in the month, in USD micros."""
-        return self._reserved.get((tenant_id, month), 0)
+    def reserved(self, tenant_id: str, month: str, key_id: str = "") -> int:
+        """Return what open attempts of the tenant, or of one key, may still cost in the month."""
+        return self._reserved.get((tenant_id, key_id, month), 0)
 
     @property
     def reserved_usd_micros(self) -> int:
@@ -46,33 +54,42 @@ class TenantBook:
         self._leaf_counts[tenant_id] = self._leaf_counts.get(tenant_id, 0) + 1
         self._changed_tenants.add(tenant_id)
 
-    def move(self, tenant_id: str, movement: Movement) -> None:
-        """Book what one record moves."""
-        place = tenant_id, movement.month
-        self._reserve(place, movement.reserved)
+    def move(self, row: RunRow, movement: Movement) -> None:
+        """Book what one record of a run moves."""
+        self._reserve(row, movement.month, movement.reserved)
         if movement.settled:
-            self._settled[place] = self._settled.get(place, 0) + movement.settled
-            self._changed_months.add(place)
+            for place in _places(row, movement.month):
+                self._settled[place] = self._settled.get(place, 0) + movement.settled
+            self._changed_months.add((row.tenant_id, movement.month))
 
     def take_changes(self) -> tuple[list[tuple[str, int]], list[tuple[str, str, int]]]:
-        """Return the (tenant, leaf count) and (tenant, month, settled) rows to store, and forget them."""
+        """Return the (tenant, leaf count) and (tenant, month, settled) rows to store, and forget them.
+
+        What keys have spent is stored with their uses.
+        """
         counts = [(tenant_id, self._leaf_counts[tenant_id]) for tenant_id in self._changed_tenants]
-        settled = [(*place, self._settled[place]) for place in self._changed_months]
+        settled = [(*place, self.settled(*place)) for place in self._changed_months]
         self._changed_tenants.clear()
         self._changed_months.clear()
         return counts, settled
 
-    def _reserve(self, place: tuple[str, str], amount: int) -> None:
+    def _reserve(self, row: RunRow, month: str, amount: int) -> None:
         self._reserved_total += amount
-        reserved = self._reserved.get(place, 0) + amount
-        if reserved:
-            self._reserved[place] = reserved
-        else:
-            self._reserved.pop(place, None)
+        for place in _places(row, month):
+            reserved = self._reserved.get(place, 0) + amount
+            if reserved:
+                self._reserved[place] = reserved
+            else:
+                self._reserved.pop(place, None)
+
+
+def _places(row: RunRow, month: str) -> tuple[_Place, ...]:
+    whole = (row.tenant_id, "", month)
+    return (whole, (row.tenant_id, row.principal_id, month)) if row.principal_id else (whole,)
 
 
 def check_money(run: RunState, book: TenantBook, month: str, max_cost: int) -> None:
-    """Raise PodiumError (BUDGET_EXHAUSTED) unless `max_cost` more fits the run's and the tenant's limit."""
+    """Raise PodiumError (BUDGET_EXHAUSTED) unless `max_cost` more fits the limits of run, key and tenant."""
     cap = run.caps["max_cost_usd_micros"]
     if cap is not None:
         _check_fit(
@@ -83,17 +100,20 @@ def check_money(run: RunState, book: TenantBook, month: str, max_cost: int) -> N
             run.reserved_usd_micros,
             max_cost,
         )
-    budget = run.row.tenant_budget_usd_micros
-    if budget is not None:
-        tenant_id = run.row.tenant_id
-        _check_fit(
-            f"the tenant's budget for {month} is",
-            "TENANT_BUDGET_EXHAUSTED",
-            budget,
-            book.settled(tenant_id, month),
-            book.reserved(tenant_id, month),
-            max_cost,
-        )
+    row = run.row
+    for key_id, owner, reason, budget in (
+        (row.principal_id, f"key {row.principal_id}", "KEY_BUDGET_EXHAUSTED", row.key_budget_usd_micros),
+        ("", "tenant", "TENANT_BUDGET_EXHAUSTED", row.tenant_budget_usd_micros),
+    ):
+        if budget is not None:
+            _check_fit(
+                f"the budget of the {owner} for {month} is",
+                reason,
+                budget,
+                book.settled(row.tenant_id, month, key_id),
+                book.reserved(row.tenant_id, month, key_id),
+                max_cost,
+            )
 
 
 def _check_fit(subject: str, reason: str, limit: int, settled: int, reserved: int, more: int) -> None:

@@ -44,6 +44,9 @@ def open_run(command: OpenRun, data_key: bytes, max_bytes: int) -> list[Draft]:
         )
     )
     limits.check_amount("tenant_budget_usd_micros", command.tenant_budget_usd_micros)
+    limits.check_amount("key_budget_usd_micros", command.key_budget_usd_micros)
+    if command.key_budget_usd_micros is not None and not command.principal_id:
+        raise invalid("a key's budget needs the key it is of", param="principal_id")
     limits.check_parts(command.contents, max_bytes)
     _check_distinct(command.contents)
     if command.plan is not None and command.plan.plan.round != 0:

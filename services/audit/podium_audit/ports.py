@@ -21,6 +21,7 @@ class RunRow(NamedTuple):
     key_no: int
     tenant_budget_usd_micros: int | None
     opened_us: int
+    key_budget_usd_micros: int | None = None
 
 
 class SealRow(NamedTuple):
@@ -232,6 +233,10 @@ class LogStore(LogReader, Protocol):
 
     def settled(self) -> dict[tuple[str, str], int]:
         """Return settled USD micros by (tenant_id, month)."""
+        ...
+
+    def settled_by_key(self) -> dict[tuple[str, str, str], int]:
+        """Return settled USD micros by (tenant_id, principal_id, month): what the `uses` add up to."""
         ...
 
     def stops(self) -> list[StopRow]:

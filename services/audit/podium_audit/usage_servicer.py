@@ -1,4 +1,4 @@
-"""The usage service over gRPC: sums of a key's or a tenant's days, and the tenant's money."""
+"""The usage service over gRPC: sums of a key's or a tenant's days, and the money of both."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
@@ -61,16 +61,18 @@ class UsageServicer(usage_service_pb2_grpc.UsageServiceServicer):
                 reason="RANGE_TOO_LONG",
                 param="first_day",
             )
+        month = request.last_day[:_MONTH_CHARS]
         return pb.ReadUsageResponse(
-            rows=[_row(row) for row in rows], money=self._money(tenant_id, request.last_day[:_MONTH_CHARS])
+            rows=[_row(row) for row in rows],
+            money=self._money(tenant_id, month),
+            key_money=None if principal_id is None else self._money(tenant_id, month, principal_id),
         )
 
-    def _money(self, tenant_id: str, month: str) -> pb.TenantMoney:
-        tenant = self._tenants().by_id.get(tenant_id)
-        settled, reserved = self._log.money(tenant_id, month)
-        return pb.TenantMoney(
+    def _money(self, tenant_id: str, month: str, key_id: str = "") -> pb.MonthMoney:
+        settled, reserved = self._log.money(tenant_id, month, key_id)
+        return pb.MonthMoney(
             month=month,
-            budget_usd_micros=None if tenant is None else tenant.budget_usd_micros,
+            budget_usd_micros=self._tenants().budget_of(tenant_id, key_id),
             settled_usd_micros=settled,
             reserved_usd_micros=reserved,
         )

@@ -46,6 +46,9 @@ def open_run(request: pb.OpenRunRequest, service: str) -> commands.OpenRun:
         refusal_reason=request.refusal_reason,
         continues_run_id=request.continues_run_id,
         tenant_budget_usd_micros=request.tenant_budget_usd_micros if request.has_tenant_budget else None,
+        key_budget_usd_micros=(
+            request.key_budget_usd_micros if request.HasField("key_budget_usd_micros") else None
+        ),
     )
 
 

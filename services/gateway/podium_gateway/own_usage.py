@@ -8,7 +8,7 @@ from podium_core.config.tenants import AUDITOR, Principal
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 from podium_gateway.codecs.fields import refuse
-from podium_gateway.ports import USAGE_COUNTS, TenantMoney, UsagePort, UsageRow
+from podium_gateway.ports import USAGE_COUNTS, MonthMoney, UsagePort, UsageRow
 
 MAX_DAYS = 92
 _NANOS = 1_000_000_000
@@ -47,7 +47,7 @@ class OwnUsage:
                 reason="ROLE_MISSING",
             )
         key_id = principal.key_id if asked.scope == "key" else ""
-        rows, money = await self.usage.read(
+        used = await self.usage.read(
             principal.tenant.tenant_id, key_id, asked.first.isoformat(), asked.last.isoformat()
         )
         return {
@@ -56,9 +56,10 @@ class OwnUsage:
             "key": key_id or None,
             "from": asked.first.isoformat(),
             "to": asked.last.isoformat(),
-            "total": _counts([row.counts for row in rows]),
-            "rows": _grouped(rows, asked.groups),
-            "money": _money(money),
+            "total": _counts([row.counts for row in used.rows]),
+            "rows": _grouped(used.rows, asked.groups),
+            "money": _money(used.money),
+            "key_money": None if used.key_money is None else _money(used.key_money),
         }
 
 
@@ -103,7 +104,7 @@ def _counts(rows: Sequence[tuple[int, ...]]) -> dict[str, int]:
     return dict(zip(USAGE_COUNTS, sums, strict=True))
 
 
-def _money(money: TenantMoney) -> dict[str, object]:
+def _money(money: MonthMoney) -> dict[str, object]:
     left = None if money.budget is None else max(0, money.budget - money.settled - money.reserved)
     return {
         "month": money.month,

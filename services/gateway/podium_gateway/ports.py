@@ -186,8 +186,8 @@ USAGE_COUNTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class TenantMoney:
-    """A tenant's money of one month, in USD micros; `budget` None: not limited."""
+class MonthMoney:
+    """Money of one month, in USD micros; `budget` None: not limited."""
 
     month: str
     budget: int | None
@@ -195,12 +195,19 @@ class TenantMoney:
     reserved: int
 
 
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What was used in a range of days, and its last month's money: the tenant's and, when asked, a key's."""
+
+    rows: Sequence[UsageRow]
+    money: MonthMoney
+    key_money: MonthMoney | None = None
+
+
 class UsagePort(Protocol):
     """Knows what keys and tenants have used."""
 
-    async def read(
-        self, tenant_id: str, principal_id: str, first_day: str, last_day: str
-    ) -> tuple[Sequence[UsageRow], TenantMoney]:
+    async def read(self, tenant_id: str, principal_id: str, first_day: str, last_day: str) -> Used:
         """Return the sums of a range of days, of all keys if `principal_id` is empty; raise PodiumError."""
         ...
 

@@ -39,7 +39,8 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
 class Key:
     """One API key, known by its hash and refused from `expires_ns` (since the Unix epoch) on; None: never.
 
-    `previous` are the secrets it had before it was rotated, each with its own end.
+    `previous` are the secrets it had before it was rotated, each with its own end. `budget_usd_micros` is
+    what it may spend per calendar month, UTC, within the tenant's budget; None: not limited by itself.
     """
 
     key_id: str
@@ -49,6 +50,7 @@ class Key:
     limits: Limits = Limits()
     previous: tuple["PreviousSecret", ...] = ()
     reach: Reach = Reach("key")
+    budget_usd_micros: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class Principal:
     roles: frozenset[str]
     key_limits: Limits = Limits()
     key_reach: Reach = Reach("key")
+    key_budget_usd_micros: int | None = None
 
     @property
     def reach(self) -> CallerReach:
@@ -133,17 +136,27 @@ class Tenants:
         ]
         if tenant is None or not any(good) or (key.expires_ns is not None and now_ns >= key.expires_ns):
             return None
-        return Principal(tenant, key.key_id, key.roles, key.limits, key.reach)
+        return Principal(tenant, key.key_id, key.roles, key.limits, key.reach, key.budget_usd_micros)
 
     def limits_of(self, tenant_id: str, key_id: str) -> Limits:
         """Return the limits of a tenant (empty `key_id`) or of one of its keys; none for a stranger."""
         if not key_id:
             tenant = self.by_id.get(tenant_id)
             return Limits() if tenant is None else tenant.limits
+        key = self._key_of(tenant_id, key_id)
+        return Limits() if key is None else key.limits
+
+    def budget_of(self, tenant_id: str, key_id: str) -> int | None:
+        """Return the budget of a tenant (empty `key_id`) or of one of its keys; None for a stranger."""
+        if not key_id:
+            tenant = self.by_id.get(tenant_id)
+            return None if tenant is None else tenant.budget_usd_micros
+        key = self._key_of(tenant_id, key_id)
+        return None if key is None else key.budget_usd_micros
+
+    def _key_of(self, tenant_id: str, key_id: str) -> Key | None:
         owner, key = self._keys.get(key_id, (None, None))
-        return (
-            key.limits if owner is not None and key is not None and owner.tenant_id == tenant_id else Limits()
-        )
+        return key if owner is not None and owner.tenant_id == tenant_id else None
 
 
 def new_key(key_id: str) -> tuple[str, str]:
@@ -240,6 +253,7 @@ class _KeySection(_ReachSection):
     roles: Annotated[tuple[Literal["client", "auditor"], ...], Field(min_length=1)]
     expires: Moment | None = None
     previous: Annotated[ListOf[_PreviousSection], Field(max_length=MAX_PREVIOUS)] = ()
+    budget_usd_per_month: UsdMicros | None = None
     limits: _LimitsSection | None = None
 
 
@@ -293,6 +307,7 @@ def _key(section: _KeySection) -> Key:
         _limits(section.limits),
         tuple(PreviousSecret(old.sha256, old.until) for old in section.previous),
         _reach("key", section),
+        section.budget_usd_per_month,
     )
 
 

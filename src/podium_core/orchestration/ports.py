@@ -248,6 +248,7 @@ class OpenedRun:
     price_digest: str
     plan: PlanReply | None
     tenant_budget_usd_micros: int | None = None
+    key_budget_usd_micros: int | None = None
     refusal_reason: str = ""
     continues_run_id: str = ""
 

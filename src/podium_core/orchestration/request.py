@@ -39,6 +39,7 @@ class RunRequest:
     reach: CallerReach = ()
     named_worker_id: str | None = None
     tenant_budget_usd_micros: int | None = None
+    key_budget_usd_micros: int | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
     max_output_tokens: int | None = None
     stream: bool = False
@@ -71,7 +72,10 @@ class RunRequest:
             features=features,
             input_tokens_at_most=token_bound(self.question),
             max_cost_usd_micros=money_cap,
-            has_money_cap=money_cap is not None or self.tenant_budget_usd_micros is not None,
+            has_money_cap=any(
+                limit is not None
+                for limit in (money_cap, self.tenant_budget_usd_micros, self.key_budget_usd_micros)
+            ),
             makes_embeddings=self.kind is RunKind.EMBED,
         )
 
@@ -101,6 +105,7 @@ class RunRequest:
             price_digest=pool.price_digest,
             plan=plan,
             tenant_budget_usd_micros=self.tenant_budget_usd_micros,
+            key_budget_usd_micros=self.key_budget_usd_micros,
             refusal_reason=refusal_reason,
             continues_run_id=self.continues_run_id,
         )

@@ -230,6 +230,37 @@ def test_a_tenants_month_counts_all_its_runs(scene: LogScene) -> None:
     scene.do(begin("att_4", "run_3"))
 
 
+def test_a_keys_month_counts_all_its_runs_and_the_refusal_names_it(scene: LogScene) -> None:
+    budgets = {"key_budget_usd_micros": 250, "tenant_budget_usd_micros": 1_000}
+    scene.do(
+        open_run("run_1", **budgets), open_run("run_2", **budgets), open_run("run_3", principal_id="key2")
+    )
+    scene.do(begin("att_1", "run_1"), begin("att_2", "run_2"))
+    error = refused(scene, begin("att_3", "run_1"))
+    assert (error.code, error.reason) == (Code.BUDGET_EXHAUSTED, "KEY_BUDGET_EXHAUSTED")
+    assert f"the budget of the key key1 for {scene.month} is $0.000250" in error.message
+    assert error.metadata == {"limit_usd_micros": "250", "left_usd_micros": "50"}
+    scene.do(begin("att_4", "run_3"))
+    scene.do(end("att_1", "run_1", cost_usd_micros=50), begin("att_5", "run_1"))
+
+
+def test_the_tenants_budget_holds_for_a_key_that_has_money_left(scene: LogScene) -> None:
+    scene.do(open_run(key_budget_usd_micros=1_000, tenant_budget_usd_micros=150), begin())
+    error = refused(scene, begin("att_2"))
+    assert error.reason == "TENANT_BUDGET_EXHAUSTED"
+    assert f"the budget of the tenant for {scene.month} is" in error.message
+
+
+def test_a_keys_money_outlives_a_restart(scene: LogScene) -> None:
+    scene.do(open_run(key_budget_usd_micros=250), begin(), end(cost_usd_micros=60), begin("att_2"))
+    scene.restart()
+    book = scene.log.state.book
+    assert book.settled("acme", scene.month, "key1") == scene.settled() == 60
+    assert book.reserved("acme", scene.month, "key1") == scene.reserved() == 100
+    assert refused(scene, begin("att_3")).reason == "KEY_BUDGET_EXHAUSTED"
+    scene.do(seal())
+
+
 def test_a_new_month_is_a_new_budget_and_settles_where_it_was_reserved(scene: LogScene) -> None:
     scene.do(open_run(tenant_budget_usd_micros=100), begin())
     first = scene.month

@@ -219,6 +219,8 @@ def test_callers_write_to_runs_of_their_own_kinds_only(scene: LogScene) -> None:
         ({"refusal_reason": "NO"}, "plan"),
         ({"event": event("")}, "event_id"),
         ({"tenant_budget_usd_micros": 2**64 - 1}, "tenant_budget_usd_micros"),
+        ({"key_budget_usd_micros": 2**64 - 1}, "key_budget_usd_micros"),
+        ({"key_budget_usd_micros": 1, "principal_id": ""}, "principal_id"),
     ],
 )
 def test_what_cannot_be_recorded_is_named(scene: LogScene, change: dict[str, Any], param: str) -> None:

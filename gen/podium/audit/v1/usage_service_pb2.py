@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#podium/audit/v1/usage_service.proto\x12\x0fpodium.audit.v1\"\x8a\x01\n\x10ReadUsageRequest\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12!\n\x0cprincipal_id\x18\x02 \x01(\tR\x0bprincipalId\x12\x1b\n\tfirst_day\x18\x03 \x01(\tR\x08\x66irstDay\x12\x19\n\x08last_day\x18\x04 \x01(\tR\x07lastDay\"v\n\x11ReadUsageResponse\x12-\n\x04rows\x18\x01 \x03(\x0b\x32\x19.podium.audit.v1.UsageRowR\x04rows\x12\x32\n\x05money\x18\x02 \x01(\x0b\x32\x1c.podium.audit.v1.TenantMoneyR\x05money\"\x95\x04\n\x08UsageRow\x12\x10\n\x03\x64\x61y\x18\x01 \x01(\tR\x03\x64\x61y\x12!\n\x0cprincipal_id\x18\x02 \x01(\tR\x0bprincipalId\x12\x1b\n\tworker_id\x18\x03 \x01(\tR\x08workerId\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12\x1a\n\x08requests\x18\x05 \x01(\x04R\x08requests\x12\x1a\n\x08\x61ttempts\x18\x06 \x01(\x04R\x08\x61ttempts\x12-\n\x12\x65stimated_attempts\x18\x07 \x01(\x04R\x11\x65stimatedAttempts\x12)\n\x10unknown_attempts\x18\x08 \x01(\x04R\x0funknownAttempts\x12!\n\x0cinput_tokens\x18\t \x01(\x04R\x0binputTokens\x12#\n\routput_tokens\x18\n \x01(\x04R\x0coutputTokens\x12.\n\x13\x63\x61\x63hed_input_tokens\x18\x0b \x01(\x04R\x11\x63\x61\x63hedInputTokens\x12\x37\n\x18\x63\x61\x63he_write_input_tokens\x18\x0c \x01(\x04R\x15\x63\x61\x63heWriteInputTokens\x12\x36\n\x17reasoning_output_tokens\x18\r \x01(\x04R\x15reasoningOutputTokens\x12&\n\x0f\x63ost_usd_micros\x18\x0e \x01(\x04R\rcostUsdMicros\"\xc8\x01\n\x0bTenantMoney\x12\x14\n\x05month\x18\x01 \x01(\tR\x05month\x12/\n\x11\x62udget_usd_micros\x18\x02 \x01(\x04H\x00R\x0f\x62udgetUsdMicros\x88\x01\x01\x12,\n\x12settled_usd_micros\x18\x03 \x01(\x04R\x10settledUsdMicros\x12.\n\x13reserved_usd_micros\x18\x04 \x01(\x04R\x11reservedUsdMicrosB\x14\n\x12_budget_usd_micros2b\n\x0cUsageService\x12R\n\tReadUsage\x12!.podium.audit.v1.ReadUsageRequest\x1a\".podium.audit.v1.ReadUsageResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#podium/audit/v1/usage_service.proto\x12\x0fpodium.audit.v1\"\x8a\x01\n\x10ReadUsageRequest\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12!\n\x0cprincipal_id\x18\x02 \x01(\tR\x0bprincipalId\x12\x1b\n\tfirst_day\x18\x03 \x01(\tR\x08\x66irstDay\x12\x19\n\x08last_day\x18\x04 \x01(\tR\x07lastDay\"\xaf\x01\n\x11ReadUsageResponse\x12-\n\x04rows\x18\x01 \x03(\x0b\x32\x19.podium.audit.v1.UsageRowR\x04rows\x12\x31\n\x05money\x18\x02 \x01(\x0b\x32\x1b.podium.audit.v1.MonthMoneyR\x05money\x12\x38\n\tkey_money\x18\x03 \x01(\x0b\x32\x1b.podium.audit.v1.MonthMoneyR\x08keyMoney\"\x95\x04\n\x08UsageRow\x12\x10\n\x03\x64\x61y\x18\x01 \x01(\tR\x03\x64\x61y\x12!\n\x0cprincipal_id\x18\x02 \x01(\tR\x0bprincipalId\x12\x1b\n\tworker_id\x18\x03 \x01(\tR\x08workerId\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12\x1a\n\x08requests\x18\x05 \x01(\x04R\x08requests\x12\x1a\n\x08\x61ttempts\x18\x06 \x01(\x04R\x08\x61ttempts\x12-\n\x12\x65stimated_attempts\x18\x07 \x01(\x04R\x11\x65stimatedAttempts\x12)\n\x10unknown_attempts\x18\x08 \x01(\x04R\x0funknownAttempts\x12!\n\x0cinput_tokens\x18\t \x01(\x04R\x0binputTokens\x12#\n\routput_tokens\x18\n \x01(\x04R\x0coutputTokens\x12.\n\x13\x63\x61\x63hed_input_tokens\x18\x0b \x01(\x04R\x11\x63\x61\x63hedInputTokens\x12\x37\n\x18\x63\x61\x63he_write_input_tokens\x18\x0c \x01(\x04R\x15\x63\x61\x63heWriteInputTokens\x12\x36\n\x17reasoning_output_tokens\x18\r \x01(\x04R\x15reasoningOutputTokens\x12&\n\x0f\x63ost_usd_micros\x18\x0e \x01(\x04R\rcostUsdMicros\"\xc7\x01\n\nMonthMoney\x12\x14\n\x05month\x18\x01 \x01(\tR\x05month\x12/\n\x11\x62udget_usd_micros\x18\x02 \x01(\x04H\x00R\x0f\x62udgetUsdMicros\x88\x01\x01\x12,\n\x12settled_usd_micros\x18\x03 \x01(\x04R\x10settledUsdMicros\x12.\n\x13reserved_usd_micros\x18\x04 \x01(\x04R\x11reservedUsdMicrosB\x14\n\x12_budget_usd_micros2b\n\x0cUsageService\x12R\n\tReadUsage\x12!.podium.audit.v1.ReadUsageRequest\x1a\".podium.audit.v1.ReadUsageResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,12 +33,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_READUSAGEREQUEST']._serialized_start=57
   _globals['_READUSAGEREQUEST']._serialized_end=195
-  _globals['_READUSAGERESPONSE']._serialized_start=197
-  _globals['_READUSAGERESPONSE']._serialized_end=315
-  _globals['_USAGEROW']._serialized_start=318
-  _globals['_USAGEROW']._serialized_end=851
-  _globals['_TENANTMONEY']._serialized_start=854
-  _globals['_TENANTMONEY']._serialized_end=1054
-  _globals['_USAGESERVICE']._serialized_start=1056
-  _globals['_USAGESERVICE']._serialized_end=1154
+  _globals['_READUSAGERESPONSE']._serialized_start=198
+  _globals['_READUSAGERESPONSE']._serialized_end=373
+  _globals['_USAGEROW']._serialized_start=376
+  _globals['_USAGEROW']._serialized_end=909
+  _globals['_MONTHMONEY']._serialized_start=912
+  _globals['_MONTHMONEY']._serialized_end=1111
+  _globals['_USAGESERVICE']._serialized_start=1113
+  _globals['_USAGESERVICE']._serialized_end=1211
 # @@protoc_insertion_point(module_scope)

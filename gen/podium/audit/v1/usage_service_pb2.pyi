@@ -19,12 +19,14 @@ class ReadUsageRequest(_message.Message):
     def __init__(self, tenant_id: _Optional[str] = ..., principal_id: _Optional[str] = ..., first_day: _Optional[str] = ..., last_day: _Optional[str] = ...) -> None: ...
 
 class ReadUsageResponse(_message.Message):
-    __slots__ = ("rows", "money")
+    __slots__ = ("rows", "money", "key_money")
     ROWS_FIELD_NUMBER: _ClassVar[int]
     MONEY_FIELD_NUMBER: _ClassVar[int]
+    KEY_MONEY_FIELD_NUMBER: _ClassVar[int]
     rows: _containers.RepeatedCompositeFieldContainer[UsageRow]
-    money: TenantMoney
-    def __init__(self, rows: _Optional[_Iterable[_Union[UsageRow, _Mapping]]] = ..., money: _Optional[_Union[TenantMoney, _Mapping]] = ...) -> None: ...
+    money: MonthMoney
+    key_money: MonthMoney
+    def __init__(self, rows: _Optional[_Iterable[_Union[UsageRow, _Mapping]]] = ..., money: _Optional[_Union[MonthMoney, _Mapping]] = ..., key_money: _Optional[_Union[MonthMoney, _Mapping]] = ...) -> None: ...
 
 class UsageRow(_message.Message):
     __slots__ = ("day", "principal_id", "worker_id", "model", "requests", "attempts", "estimated_attempts", "unknown_attempts", "input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens", "reasoning_output_tokens", "cost_usd_micros")
@@ -58,7 +60,7 @@ class UsageRow(_message.Message):
     cost_usd_micros: int
     def __init__(self, day: _Optional[str] = ..., principal_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., model: _Optional[str] = ..., requests: _Optional[int] = ..., attempts: _Optional[int] = ..., estimated_attempts: _Optional[int] = ..., unknown_attempts: _Optional[int] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cached_input_tokens: _Optional[int] = ..., cache_write_input_tokens: _Optional[int] = ..., reasoning_output_tokens: _Optional[int] = ..., cost_usd_micros: _Optional[int] = ...) -> None: ...
 
-class TenantMoney(_message.Message):
+class MonthMoney(_message.Message):
     __slots__ = ("month", "budget_usd_micros", "settled_usd_micros", "reserved_usd_micros")
     MONTH_FIELD_NUMBER: _ClassVar[int]
     BUDGET_USD_MICROS_FIELD_NUMBER: _ClassVar[int]

@@ -1,6 +1,6 @@
 """The log's tables. `user_version` counts schema versions; an unknown one is refused, never guessed at."""
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 _STOPS = """CREATE TABLE stops (
         tenant_id TEXT NOT NULL,
@@ -38,7 +38,9 @@ _USES = """CREATE TABLE uses (
         PRIMARY KEY (tenant_id, day, principal_id, worker_id, model)
     ) STRICT, WITHOUT ROWID"""
 
-STEPS = {1: (_STOPS,), 2: (_USES,), 3: (_GRADE_TALLIES,)}
+_KEY_BUDGET = "ALTER TABLE runs ADD COLUMN key_budget_usd_micros INTEGER"
+
+STEPS = {1: (_STOPS,), 2: (_USES,), 3: (_GRADE_TALLIES,), 4: (_KEY_BUDGET,)}
 """By the version they start from: what brings an older log to the next version."""
 
 STATEMENTS = (
@@ -51,7 +53,8 @@ STATEMENTS = (
         requested_model TEXT NOT NULL,
         key_no INTEGER NOT NULL,
         tenant_budget_usd_micros INTEGER,
-        opened_us INTEGER NOT NULL
+        opened_us INTEGER NOT NULL,
+        key_budget_usd_micros INTEGER
     ) STRICT""",
     "CREATE INDEX runs_of_tenant ON runs (tenant_id, run_no)",
     "CREATE INDEX runs_of_principal ON runs (tenant_id, principal_id, run_no)",

@@ -32,7 +32,7 @@ _PROBE_BYTES = 16_384
 _CHUNKS = (128, 32, 8, 1)
 
 _TABLES = {
-    "runs": ("INSERT INTO runs", 9),
+    "runs": ("INSERT INTO runs", 10),
     "leaves": ("INSERT INTO leaves", 3),
     "events": ("INSERT INTO events", 4),
     "contents": ("INSERT INTO contents", 2),
@@ -152,6 +152,14 @@ class SqliteStore(SqliteReads):
         """Return settled USD micros by (tenant_id, month)."""
         rows = self._all("SELECT tenant_id, month, usd_micros FROM settled")
         return {(tenant_id, month): amount for tenant_id, month, amount in rows}
+
+    def settled_by_key(self) -> dict[tuple[str, str, str], int]:
+        """Return settled USD micros by (tenant_id, principal_id, month): what the `uses` add up to."""
+        rows = self._all(
+            "SELECT tenant_id, principal_id, substr(day, 1, 7) AS month, sum(cost_usd_micros) FROM uses"
+            " WHERE principal_id != '' GROUP BY tenant_id, principal_id, month HAVING sum(cost_usd_micros)"
+        )
+        return {(tenant_id, key_id, month): amount for tenant_id, key_id, month, amount in rows}
 
     def stops(self) -> list[StopRow]:
         """Return the stops that stand."""

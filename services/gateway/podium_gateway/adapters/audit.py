@@ -207,6 +207,7 @@ class AuditRecorder(RecorderPort):
             continues_run_id=opened.continues_run_id,
             tenant_budget_usd_micros=opened.tenant_budget_usd_micros or 0,
             has_tenant_budget=opened.tenant_budget_usd_micros is not None,
+            key_budget_usd_micros=opened.key_budget_usd_micros,
         )
 
 

@@ -1,13 +1,11 @@
 """The usage port over audit's usage service."""
 
-from collections.abc import Sequence
-
 import grpc
 
 from podium.audit.v1 import usage_service_pb2, usage_service_pb2_grpc
 from podium_core.runtime.grpc_client import call_metadata
 from podium_gateway.adapters.inside import Inside
-from podium_gateway.ports import USAGE_COUNTS, TenantMoney, UsageRow
+from podium_gateway.ports import USAGE_COUNTS, MonthMoney, UsageRow, Used
 
 
 class AuditUsage:
@@ -19,9 +17,7 @@ class AuditUsage:
         )
         self._wait_s = wait_s
 
-    async def read(
-        self, tenant_id: str, principal_id: str, first_day: str, last_day: str
-    ) -> tuple[Sequence[UsageRow], TenantMoney]:
+    async def read(self, tenant_id: str, principal_id: str, first_day: str, last_day: str) -> Used:
         """Return the sums of a range of days, of all keys if `principal_id` is empty; raise PodiumError."""
         request = usage_service_pb2.ReadUsageRequest(
             tenant_id=tenant_id, principal_id=principal_id, first_day=first_day, last_day=last_day
@@ -38,6 +34,10 @@ class AuditUsage:
             )
             for row in answer.rows
         ]
-        money = answer.money
-        budget = money.budget_usd_micros if money.HasField("budget_usd_micros") else None
-        return rows, TenantMoney(money.month, budget, money.settled_usd_micros, money.reserved_usd_micros)
+        key_money = _money(answer.key_money) if answer.HasField("key_money") else None
+        return Used(rows, _money(answer.money), key_money)
+
+
+def _money(message: usage_service_pb2.MonthMoney) -> MonthMoney:
+    budget = message.budget_usd_micros if message.HasField("budget_usd_micros") else None
+    return MonthMoney(message.month, budget, message.settled_usd_micros, message.reserved_usd_micros)

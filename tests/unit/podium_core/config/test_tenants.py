@@ -38,8 +38,9 @@ tenants:
     warn_at_percent: [50, 90]
     limits: {{requests_per_minute: 9, tokens_per_minute: 5000, concurrent_runs: 3}}
     keys:
-      - {{id: k1, sha256: {DIGEST}, roles: [client], limits: {{concurrent_runs: 2}}}}
-      - {{id: k2, sha256: {DIGEST}, roles: [client]}}
+      - {{id: k1, sha256: {DIGEST}, roles: [client], limits: {{concurrent_runs: 2}}, budget_usd_per_month: 5}}
+      - {{id: k2, sha256: {DIGEST}, roles: [client], budget_usd_per_month: 0}}
+    budget_usd_per_month: 20
   - id: other
 """,
     )
@@ -47,6 +48,9 @@ tenants:
     assert tenants.limits_of("acme", "k1") == Limits(concurrent_runs=2)
     for tenant_id, key_id in (("acme", "k2"), ("other", ""), ("other", "k1"), ("nobody", "")):
         assert tenants.limits_of(tenant_id, key_id) == Limits()
+    assert [tenants.budget_of("acme", key_id) for key_id in ("", "k1", "k2")] == [20_000_000, 5_000_000, 0]
+    for tenant_id, key_id in (("other", ""), ("other", "k1"), ("nobody", ""), ("acme", "k3")):
+        assert tenants.budget_of(tenant_id, key_id) is None
     assert [tenant.warn_percents for tenant in tenants.tenants] == [(50, 90), (80,)]
 
 
