@@ -1,6 +1,7 @@
 """Audit's calls as operations of one stream: allowed, refused, lost and repeated as calls are."""
 
 import asyncio
+import secrets
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -155,3 +156,24 @@ async def test_what_nobody_waits_for_any_more_is_not_begun(tmp_path: Path, tls_d
         await channel.close()
     assert late.code is Code.DEADLINE
     assert again.leaf_indices
+
+
+async def test_what_was_given_up_before_it_was_sent_is_never_done(tmp_path: Path, tls_dir: Path) -> None:
+    async with audit_process(tmp_path, tls_dir, lease_default_s=60) as audit:
+        channel, _ = audit.stub("gateway")
+        async with stream_over(channel) as gateway:
+            await gateway.OpenRun(open_request("run_1"), timeout=10)
+            audit.process.send_signal(signal.SIGSTOP)  # type: ignore[union-attr]
+            text = secrets.token_bytes(600_000)
+            content = pb.Content(part_id="question", name="question", media_type="text/plain", data=text)
+            late = [open_request(f"run_late_{n}", contents=[content]) for n in range(40)]
+            given_up = await asyncio.gather(
+                *(gateway.OpenRun(request, timeout=0.5) for request in late), return_exceptions=True
+            )
+            audit.process.send_signal(signal.SIGCONT)  # type: ignore[union-attr]
+            await gateway.OpenRun(open_request("run_2"), timeout=10)
+            await asyncio.sleep(0.2)
+            unknown = await refusal(gateway.Seal(seal_request("run_late_39"), timeout=10))
+        await channel.close()
+    assert {error.code for error in given_up if isinstance(error, PodiumError)} == {Code.DEADLINE}
+    assert unknown.reason == "RUN_UNKNOWN"

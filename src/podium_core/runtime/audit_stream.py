@@ -38,7 +38,7 @@ class AuditStream:
         self._stub: audit_service_pb2_grpc.AuditServiceAsyncStub = audit_service_pb2_grpc.AuditServiceStub(
             channel
         )
-        self._queue: list[pb.Operation] = []
+        self._queue: dict[int, pb.Operation] = {}
         self._cancelled: list[int] = []
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._wake = asyncio.Event()
@@ -109,7 +109,7 @@ class AuditStream:
     def _send(self, operation: pb.Operation, timeout_s: float) -> Awaitable[Any]:
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[operation.operation_id] = answer
-        self._queue.append(operation)
+        self._queue[operation.operation_id] = operation
         if self._stream is None:
             self._stream = asyncio.create_task(self._serve(), name="audit-stream")
         self._wake.set()
@@ -122,8 +122,9 @@ class AuditStream:
         except TimeoutError:
             raise PodiumError(Code.DEADLINE, "the audit service did not answer in time") from None
         finally:
-            if self._waiting.pop(operation_id, None) is not None:
-                # It was not answered: nobody will look at the answer any more.
+            # What was not answered, nobody will look at any more: audit must not do it once it has time.
+            is_given_up = self._waiting.pop(operation_id, None) is not None
+            if is_given_up and self._queue.pop(operation_id, None) is None:
                 self._cancelled.append(operation_id)
                 self._wake.set()
 
@@ -165,14 +166,16 @@ class AuditStream:
     def _next_message(self) -> pb.PerformRequest:
         message = pb.PerformRequest(cancelled_ids=self._cancelled)
         self._cancelled.clear()
-        size = taken = 0
-        for operation in self._queue:
+        size = 0
+        taken: list[pb.Operation] = []
+        for operation in self._queue.values():
             size += operation.ByteSize()
             if taken and size > _MAX_MESSAGE_BYTES:
                 break
-            taken += 1
-        message.operations.extend(self._queue[:taken])
-        del self._queue[:taken]
+            taken.append(operation)
+        for operation in taken:
+            del self._queue[operation.operation_id]
+        message.operations.extend(taken)
         return message
 
     async def _read(self, stream: Any) -> None:
