@@ -289,3 +289,28 @@ def test_ids_of_responses_fit_clients_and_the_store() -> None:
     run_id = RandomIds(FakeConversations().clock).new("run")
     assert run_id == f"run_{run_id.rpartition('_')[2]}"
     assert len(f"resp_{run_id.rpartition('_')[2]}") <= 40
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+async def test_what_is_deleted_while_it_is_performed_stops_and_does_not_come_back(elsewhere: bool) -> None:
+    kept, recorder, gate = FakeConversations(), FakeRecorder(), asyncio.Event()
+    workers = FakeWorkers(default=Reply(gate=gate))
+    async with (
+        _client(conversations=kept, workers=workers, recorder=recorder) as (client, edge),
+        _client(conversations=kept) as (other, _),
+    ):
+        begun = await client.responses.create(model="podium", input=ASKED, background=True)
+        while not workers.log:
+            await asyncio.sleep(0.01)
+        await (other if elsewhere else client).responses.delete(begun.id)
+        for _, run_id, _ in kept.stopped:
+            edge.leases.stops[run_id](PodiumError(Code.CANCELLED, "somebody stopped the run"))
+        async with asyncio.timeout(5):
+            while recorder.only.sealed is None:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        for gateway in (client, other):
+            with pytest.raises(openai.NotFoundError):
+                await gateway.responses.retrieve(begun.id)
+    assert recorder.only.sealed.outcome.value == "cancelled"
+    assert kept.items == {}

@@ -140,13 +140,30 @@ class Background:
         stored = await self._stored.get(principal, response_id)
         if stored.is_finished:
             return stored
+        await self._stop_elsewhere(principal, response_id)
+        return await self._settled(principal, response_id)
+
+    async def delete(self, principal: Principal, response_id: str) -> None:
+        """Delete a response for good, and stop its run: nobody can read an answer any more.
+
+        Raises PodiumError: NOT_FOUND when there is none, AUDIT_UNAVAILABLE.
+        """
+        telling = self._own(principal, response_id)
+        stored = await self._stored.get(principal, response_id)
+        await self._stored.delete(principal, response_id)
+        if telling is not None:
+            self._live.pop(response_id, None)
+            telling.run.cancel()
+        elif not stored.is_finished:
+            await self._stop_elsewhere(principal, response_id)
+
+    async def _stop_elsewhere(self, principal: Principal, response_id: str) -> None:
         run_id = f"run_{response_id.rpartition('_')[2]}"
         try:
             await self._stops.stop_run(principal.tenant.tenant_id, run_id, principal.key_id)
         except PodiumError as error:
             if error.code is not Code.CONFLICT:  # a run that is sealed has an answer on its way
                 raise
-        return await self._settled(principal, response_id)
 
     # --- telling ---------------------------------------------------------------------------------
 
@@ -176,7 +193,8 @@ class Background:
     async def _keep(self, telling: _Telling) -> None:
         run_id = telling.run.run_id
         try:
-            await self._stored.put(telling.principal, telling.state, run_id, alive_s=_ALIVE_S)
+            if not await self._stored.update(telling.principal, telling.state, run_id, alive_s=_ALIVE_S):
+                telling.run.cancel()  # deleted, perhaps through another gateway
         except PodiumError as error:
             facts = {"run_id": run_id, "reason": error.reason}
             _log.warning("a background response could not be kept", extra=facts)

@@ -40,7 +40,7 @@ class ResponsesRoutes:
         """Delete a response for good."""
         principal = self.intake.authenticator.principal(request.headers)
         response_id = request.match_info["id"]
-        await self.stored.delete(principal, response_id)
+        await self.background.delete(principal, response_id)
         told = {"id": response_id, "object": "response", "deleted": True}
         return web.Response(text=json_text(told), content_type=_JSON)
 

@@ -69,10 +69,38 @@ class StoredResponses:
             await self._kept.get(key, principal_id=principal.key_id)
         return stored
 
+    async def update(
+        self, principal: Principal, stored: StoredResponse, run_id: str, *, alive_s: float
+    ) -> bool:
+        """Keep the next state of a response; return False when it has been deleted, and leave it so.
+
+        Its one writer and whoever deletes it are all that change it. Raises PodiumError (AUDIT_UNAVAILABLE).
+        """
+        key = _key(principal, str(stored.response["id"]))
+        while True:
+            if (item := await self._kept.get(key)) is None:
+                return False
+            try:
+                await self.put(principal, stored, run_id, alive_s=alive_s, if_version=item.version)
+            except PodiumError as error:
+                if error.code is not Code.CONFLICT:
+                    raise
+            else:
+                return True
+
     async def put(
-        self, principal: Principal, stored: StoredResponse, run_id: str, *, alive_s: float = 0.0
+        self,
+        principal: Principal,
+        stored: StoredResponse,
+        run_id: str,
+        *,
+        alive_s: float = 0.0,
+        if_version: int = 0,
     ) -> None:
-        """Keep a response; one that is unfinished counts as lost after `alive_s` seconds."""
+        """Keep a response; one that is unfinished counts as lost after `alive_s` seconds.
+
+        With `if_version` only over that version; raises PodiumError (CONFLICT) over any other or none.
+        """
         alive_until_ms = self._clock.now_ns() // _NS_PER_MS + round(alive_s * _MS_PER_S)
         held = {
             "principal_id": principal.key_id,
@@ -83,7 +111,7 @@ class StoredResponses:
         }
         key = _key(principal, str(stored.response["id"]))
         data = json.dumps(held, ensure_ascii=False).encode(errors="replace")
-        await self._kept.put(key, data, ttl_s=self._ttl_s, run_id=run_id)
+        await self._kept.put(key, data, ttl_s=self._ttl_s, run_id=run_id, if_version=if_version)
 
     async def delete(self, principal: Principal, response_id: str) -> None:
         """Delete a response for good; raise PodiumError (NOT_FOUND) when there is none."""
