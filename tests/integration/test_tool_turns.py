@@ -222,6 +222,23 @@ async def test_another_tenants_id_is_refused_like_an_altered_one() -> None:
     assert len(scene.workers.calls) == 2
 
 
+async def test_a_tenant_whose_words_are_not_kept_uses_tools_by_its_own_history() -> None:
+    scene = Scene()
+    scene.kept.error = PodiumError(Code.POLICY_DENIED, "content is never stored", reason="CONTENT_NOT_KEPT")
+    asked = {**ASKED, "model": "worker/beta"}
+    async with scene.edge(tenant=Tenant("acme", keeps_content=False)) as edge:
+        status, first = await post(edge, asked)
+        assert status == 200, first
+        message = first["choices"][0]["message"]
+        status, second = await post(edge, {**results(message), "model": "worker/beta"})
+        assert status == 200, second
+    assert [call["id"] for call in message["tool_calls"]] == [call["id"] for call in UPSTREAM_CALLS]
+    assert second["choices"][0]["message"]["content"] == "Rain at noon."
+    prompt = scene.workers.calls[-1].prompt
+    sent = [*prompt.history, prompt.question]
+    assert [m.fields["content"] for m in sent if m.role == "tool"] == ["result 0", "result 1"]
+
+
 async def test_an_expired_pause_says_so() -> None:
     scene = Scene()
     async with scene.edge(continuation_ttl_s=60) as edge:

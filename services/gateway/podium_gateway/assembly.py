@@ -75,7 +75,7 @@ def build_edge(
         return Runner(backing.planner, workers, recorder, clock, ids, limits, observer, backing.embedder)
 
     intake = _intake(backing, settings, observer, clock)
-    continuations = Continuations(backing.conversations, rendered, settings.continuation_ttl_s)
+    continuations = _continuations(backing, settings)
     runs = Runs(
         runner=PausingRunner(runner_over(backing.workers, backing.recorder), continuations),
         leases=backing.leases,
@@ -128,6 +128,15 @@ def _intake(backing: Backing, settings: GatewaySettings, observer: RunTelemetry,
         Limiter(backing.limits, clock, observer.limited),
         max_body_bytes=settings.max_body_bytes,
         body_timeout_s=settings.body_timeout_s,
+    )
+
+
+def _continuations(backing: Backing, settings: GatewaySettings) -> Continuations:
+    return Continuations(
+        backing.conversations,
+        rendered,
+        settings.continuation_ttl_s,
+        keeps_content=lambda tenant_id: backing.tenants().keep_content(tenant_id),
     )
 
 

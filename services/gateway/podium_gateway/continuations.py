@@ -41,12 +41,15 @@ RenderMessages = Callable[[StepPrompt], bytes]
 class Continuations:
     """Keeps what a paused worker was sent, and finds it again from the ids of its tool calls.
 
-    `render` returns a prompt's `messages` array exactly as it goes upstream, as JSON.
+    `render` returns a prompt's `messages` array exactly as it goes upstream, as JSON. `keeps_content` says
+    whether a tenant's words may be kept: one whose may not gets the ids of its provider and sends its results
+    as plain history, which needs nothing kept.
     """
 
     kept: ConversationPort
     render: RenderMessages
     ttl_s: float
+    keeps_content: Callable[[str], bool] = lambda _: True
     _keys: "OrderedDict[str, bytes]" = field(default_factory=OrderedDict)
 
     async def resumed(self, request: RunRequest, pool: Pool) -> RunRequest:
@@ -57,7 +60,7 @@ class Continuations:
         """
         results = _trailing_results(request.question.messages)
         ids = [str(message.fields.get("tool_call_id", "")) for message in results]
-        if not any(is_ours(call_id) for call_id in ids):
+        if not (self.keeps_content(request.tenant_id) and any(is_ours(call_id) for call_id in ids)):
             # Only a user's words can be planned around: anything else goes to one worker as it is.
             return request if not results or request.named_worker_id else replace(request, tier=FAST_TIER)
         names = await self._names(request.tenant_id, ids, len(request.question.messages) - len(results))
@@ -167,7 +170,8 @@ class PausingRunner(RunnerPort):
     async def run(self, request: RunRequest, pool: Pool) -> AsyncGenerator[RunEvent, None]:
         """Yield the run's events. Raises PodiumError when a pause cannot be kept: its ids would be void."""
         # Of several answers only one can be continued, and nobody says which: their calls are history.
-        signing = _Signing(self.continuations, request) if request.answer_count == 1 else None
+        is_continued = request.answer_count == 1 and self.continuations.keeps_content(request.tenant_id)
+        signing = _Signing(self.continuations, request) if is_continued else None
         async with aclosing(self.runner.run(request, pool)) as events:
             async for event in events:
                 if signing is None:
