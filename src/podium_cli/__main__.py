@@ -6,7 +6,7 @@ from typing import TextIO, cast
 
 from rich.console import Console
 
-from podium_cli import ask, down, grade, keys, pin, plan, profile, runs, show, status, stop, up, verify
+from podium_cli import ask, down, grade, keys, pin, plan, profile, runs, show, status, stop, up, usage, verify
 from podium_cli.arguments import build_parser
 from podium_cli.calibrate import command as calibrate
 from podium_cli.failures import CliError
@@ -17,7 +17,7 @@ from podium_cli.words import TidyLines, plain
 _INTERRUPTED = 130
 _PIPE_WIDTH = 1_000
 """Wide enough that nothing is cut or broken on its way into a file or another program."""
-_COMMANDS: Mapping[str, Callable[..., int]] = {
+COMMANDS: Mapping[str, Callable[..., int]] = {
     "ask": ask.run,
     "calibrate": calibrate.run,
     "down": down.run,
@@ -31,6 +31,7 @@ _COMMANDS: Mapping[str, Callable[..., int]] = {
     "status": status.run,
     "stop": stop.run,
     "up": up.run,
+    "usage": usage.run,
     "verify": verify.run,
 }
 
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     home = open_home(arguments.home or settings.home)
     console = _console()
     try:
-        return _COMMANDS[arguments.command](arguments, console, home, settings)
+        return COMMANDS[arguments.command](arguments, console, home, settings)
     except CliError as error:
         complaint = Console(stderr=True, highlight=False, markup=False)
         complaint.print(f"podium: {plain(error.message)}", style="red", soft_wrap=True)

@@ -15,6 +15,7 @@ _START = """examples:
   podium runs                      what was asked lately
   podium show RUN                  who was allowed, who did what, what it cost
   podium verify RUN                prove a run's record complete and untouched
+  podium usage                     what was used, and the money left
   podium down                      stop everything
 
 `podium COMMAND --help` tells more about each.
@@ -42,11 +43,12 @@ _ASK = """examples:
 """
 _PLAN = """examples:
   podium plan "Add 17 and 25, then write the sum as a Roman numeral"
-  podium plan --model podium-fast "2^64"            one worker, chosen by probability
-  podium plan --no-prompt --seed 7 "..."            the same plan again, without the prompt
-  podium plan --raw "..." > plan.txt                only what the Conductor wrote
+  podium plan --model podium-fast "2^64"    one worker, chosen by probability
+  podium plan --no-prompt --seed 7 "..."    the same plan again, no prompt shown
+  podium plan --raw "..." > plan.txt        only what the Conductor wrote
 
-No step is performed. An engine that makes calls of its own is recorded as a run; the others cost nothing.
+No step is performed. An engine that makes calls of its own is recorded as a
+run; the others cost nothing.
 """
 _PROFILE = """examples:
   podium profile codex               for ~/.codex/config.toml
@@ -58,11 +60,17 @@ _PROFILE = """examples:
 No profile holds the key: each names the variable that does.
 """
 _PIN = """examples:
-  podium pin               podium@<today> stands for the pool and the Conductor's
-                           model that are loaded now
+  podium pin               podium@<today> stands for the pool and the
+                           Conductor's model that are loaded now
   podium pin 2026-11-30    the same under that date
 
 A pinned name is served as long as both are loaded, and refused afterwards.
+"""
+_RUNS = """examples:
+  podium runs                  the newest runs that this key may see
+  podium runs --before RUN     the page after the one that ended with RUN
+
+A key with the role auditor sees every run of its tenant.
 """
 _SHOW = """examples:
   podium show RUN              the run with this id (podium runs lists them)
@@ -96,6 +104,13 @@ _GRADE = """examples:
 
 The grade is recorded in the log after the run's seal. Grades move the gate's
 table a little: docs/gate.md tells how far.
+"""
+_USAGE = """examples:
+  podium usage                          this month, by worker
+  podium usage --by day,model --from 2026-11-01 --to 2026-11-30
+  podium usage --by key --all-keys      which key of the tenant used what
+
+A request is counted in the row without a worker, an attempt in its worker's.
 """
 _STOP = """examples:
   podium stop RUN                  end this run; what it has used is billed
@@ -148,6 +163,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_calibrate(commands)
     _add_reading(commands)
     _add_grade(commands)
+    _add_usage(commands)
     _add_keys(commands)
     _add_stop(commands)
     return parser
@@ -161,9 +177,26 @@ def _add_grade(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     how.add_argument("--pass", dest="passed", action="store_true", help="it was right")
     how.add_argument("--fail", action="store_true", help="it was wrong")
     grade.add_argument("--comment", default="", metavar="TEXT", help="why; sealed like the run's content")
-    grade.add_argument("--url", default="", help="the gateway's address, default the home's")
-    grade.add_argument("--audit-url", default="", metavar="URL", help="audit's address, for `last`")
+    grade.add_argument("--url", default="", help="the gateway's address, default $PODIUM_URL or the home's")
+    grade.add_argument(
+        "--audit-url",
+        default="",
+        metavar="URL",
+        help="audit's address, for `last`, default $PODIUM_AUDIT_URL or the home's",
+    )
     grade.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
+
+
+def _add_usage(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    usage = _add(commands, "usage", "show what was used, and the money left", _USAGE)
+    usage.add_argument("--from", dest="first", metavar="DAY", help="UTC day, default the month's first")
+    usage.add_argument("--to", dest="last", metavar="DAY", help="UTC day, default today")
+    usage.add_argument(
+        "--by", default="worker", metavar="WHAT", help="of day, key, worker, model; default worker"
+    )
+    usage.add_argument("--all-keys", action="store_true", help="of the whole tenant; needs the role auditor")
+    usage.add_argument("--url", default="", help="the gateway's address, default $PODIUM_URL or the home's")
+    usage.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
 
 
 def _add_stop(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -179,15 +212,17 @@ def _add_stop(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 def _add_keys(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     keys = _add(commands, "keys", "make, rotate and revoke API keys", _KEYS)
     does = keys.add_subparsers(dest="keys_command", metavar="COMMAND", required=True)
-    create = does.add_parser("create", help="make a new key, shown once")
-    rotate = does.add_parser("rotate", help="give a key a new secret, shown once")
-    revoke = does.add_parser("revoke", help="take a key away")
-    listing = does.add_parser("list", help="show the keys there are, never their secrets")
+    create = _add(does, "create", "make a new key, shown once", "")
+    rotate = _add(does, "rotate", "give a key a new secret, shown once", "")
+    revoke = _add(does, "revoke", "take a key away", "")
+    listing = _add(does, "list", "show the keys there are, never their secrets", "")
     create.add_argument("id", help="a name for the key; it shows in the log, the key itself never does")
     create.add_argument("--tenant", default="", metavar="ID", help="whose key it is, if there are several")
     create.add_argument("--role", action="append", choices=["client", "auditor"], help="default client")
     create.add_argument("--expires", metavar="DAY", help="day or UTC time from which it works no more")
-    rotate.add_argument("--overlap", default="24h", metavar="SPAN", help="how long the old secret works on")
+    rotate.add_argument(
+        "--overlap", default="24h", metavar="SPAN", help="how long the old works on, default 24h"
+    )
     rotate.add_argument("--end-earlier", action="store_true", help="end secrets of earlier rotations now")
     for command in (rotate, revoke):
         command.add_argument("id", help="the key's name")
@@ -270,7 +305,7 @@ def _positive(text: str) -> int:
 
 
 def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    runs = _add(commands, "runs", "list the newest runs", "")
+    runs = _add(commands, "runs", "list the newest runs", _RUNS)
     runs.add_argument("--limit", type=int, default=20, metavar="N", help="how many, default 20")
     runs.add_argument("--before", metavar="RUN", help="only runs older than this one")
     show = _add(commands, "show", "show one run from the log", _SHOW)

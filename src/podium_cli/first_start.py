@@ -24,10 +24,9 @@ PLANS = """\
 plans:
 #  - name: sum-in-roman
 #    steps:
-#      - worker: demo-arithmetic
-#        subtask: Compute the sum.
+#      - worker: demo-arithmetic      # without a subtask: the question itself
 #      - worker: demo-numerals
-#        subtask: Write the sum as a Roman numeral.
+#        subtask: Write the result as a Roman numeral.
 #        sees: [0]
 """
 PINS = """\

@@ -103,12 +103,19 @@ class GatewayClient:
 
     async def grade(self, run_id: str, grade: Mapping[str, object]) -> Mapping[str, Any]:
         """Send a grade of a run; return what the gateway says of it."""
+        return await self._call("POST", f"/v1/podium/runs/{run_id}/grade", json=dict(grade))
+
+    async def usage(self, query: Mapping[str, str]) -> Mapping[str, Any]:
+        """Return what the key, or with `scope=tenant` its tenant, used, as the gateway counts it."""
+        return await self._call("GET", "/v1/podium/usage", params=dict(query))
+
+    async def _call(self, method: str, path: str, **content: Any) -> Mapping[str, Any]:
         timeout = aiohttp.ClientTimeout(total=_SILENCE_S, connect=_CONNECT_S)
         headers = {"authorization": f"Bearer {self._key}"}
         try:
             async with (
                 aiohttp.ClientSession(timeout=timeout, headers=headers) as session,
-                session.post(f"{self._url}/v1/podium/runs/{run_id}/grade", json=dict(grade)) as response,
+                session.request(method, f"{self._url}{path}", **content) as response,
             ):
                 body = await response.read()
                 if not response.ok:
@@ -169,15 +176,19 @@ def _texts(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _refusal(response: aiohttp.ClientResponse, body: bytes) -> CliError:
+    code = None
     try:
         error = json.loads(body)["error"]
-        said = f"{error['message']} ({error.get('code')})"
+        code = error.get("code")
+        said = f"{error['message']} ({code})"
     except (ValueError, KeyError, TypeError):
         said = "no reason given"
     run = response.headers.get("x-podium-run-id")
     hint = ""
     if response.status == HTTPStatus.UNAUTHORIZED:
         hint = KEY_HINT
+    elif code == "run_unknown":
+        hint = "`podium runs` lists those that this key may see; `last` stands for the newest"
     elif run and response.status != HTTPStatus.BAD_REQUEST:  # a request that is no request opens no run
         hint = f"`podium show {run}` tells which rule refused what"
     return CliError(f"the gateway answered {response.status}: {said}", hint=hint)

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from rich.console import Console
 
@@ -14,6 +14,8 @@ from podium_cli.home import Home
 from podium_cli.local_ca import service_files
 from podium_cli.settings import CliSettings
 from podium_cli.words import moment
+from podium_core.config.pool import load_pool
+from podium_core.config.tenants import load_tenants
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.ids import RandomIds
@@ -35,6 +37,8 @@ def run(arguments: argparse.Namespace, console: Console, home: Home, _settings: 
         return 0
     if arguments.resume and arguments.run:
         raise CliError("a run that was stopped has ended", hint="ask its question again")
+    if not arguments.resume:
+        _refuse_strangers(arguments, home)
     asyncio.run(_change(arguments, home))
     what = _what(arguments)
     if arguments.resume:
@@ -42,7 +46,21 @@ def run(arguments: argparse.Namespace, console: Console, home: Home, _settings: 
     else:
         console.print(f"{what} is stopped, on record: no further call gets a permit from now on.")
         console.print("Runs under way end as cancelled within a lease renewal, a few seconds.")
+        if not arguments.run:
+            console.print("`podium stop` lists what is stopped; the same command with --resume ends it.")
     return 0
+
+
+def _refuse_strangers(arguments: argparse.Namespace, home: Home) -> None:
+    """Refuse a stop that would stop nobody, a misspelt one; a file that cannot be read hinders no stop."""
+    with suppress(PodiumError, OSError):
+        workers = [entry.worker.worker_id for entry in load_pool(home.pool_file).entries]
+        if arguments.worker and arguments.worker not in workers:
+            raise CliError(f"the pool has no worker {arguments.worker}", hint=f"it has {', '.join(workers)}")
+    with suppress(PodiumError, OSError):
+        tenants = [tenant.tenant_id for tenant in load_tenants(home.tenants_file).tenants]
+        if arguments.tenant and arguments.tenant not in tenants:
+            raise CliError(f"there is no tenant {arguments.tenant}", hint=f"there is {', '.join(tenants)}")
 
 
 def _what(arguments: argparse.Namespace) -> str:

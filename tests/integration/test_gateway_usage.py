@@ -1,11 +1,13 @@
 """`GET /v1/podium/usage`: a key sees its own, an auditor the tenant's, and nobody more."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
 import pytest
 
+from podium_cli.__main__ import main
 from podium_gateway.ports import MonthMoney, UsageRow
 from tests.fakes.gateway import AUDITOR_TOKEN, TOKEN, EdgeServer, running_edge
 
@@ -102,3 +104,28 @@ async def test_a_query_that_makes_no_sense_names_its_parameter(query: str, param
     async with running_edge() as edge:
         status, page = await _get(edge, query)
     assert (status, page["error"]["param"]) == (400, param)
+
+
+async def test_the_command_shows_it_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    async with running_edge() as edge:
+        edge.usage.rows = ROWS
+        edge.usage.money = MonthMoney("2026-11", 1_000, 400, 50)
+        words = [
+            "usage",
+            "--by",
+            "key,worker",
+            "--all-keys",
+            "--from",
+            DAY,
+            "--to",
+            "2026-11-30",
+            "--url",
+            edge.url,
+        ]
+        assert await asyncio.to_thread(main, [*words, "--api-key", AUDITOR_TOKEN]) == 0
+        said = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert await asyncio.to_thread(main, [*words, "--api-key", TOKEN]) == 1
+        assert "auditor" in capsys.readouterr().err
+    assert ["key-1", "alpha", "0", "3", "300", "30", "$0.000070"] in said
+    assert ["all", "2", "4", "305", "35", "$0.000079"] in said
+    assert "of $0.001000; $0.000550 left" in " ".join(said[-1])
