@@ -9,7 +9,7 @@ from podium_core.domain.gate import GATE_ONE_WORKER, GateDecision
 from podium_core.domain.plan_prompt import FAST_TIER
 from podium_core.domain.pool import Worker
 from podium_core.orchestration.context import RunContext
-from podium_core.orchestration.planning import checked, fallback_reply, named_reply, static_reply
+from podium_core.orchestration.planning import PLAN_BLIND, checked, fallback_reply, named_reply, static_reply
 from podium_core.orchestration.ports import (
     RUN_NOT_OPEN,
     PlanFailedError,
@@ -18,6 +18,7 @@ from podium_core.orchestration.ports import (
     PlanReply,
 )
 from podium_core.orchestration.request import RunRequest
+from podium_core.orchestration.sight import sees
 
 _SEEDS = 2**63
 _FALLS_BACK = frozenset({Code.PLAN_INVALID, Code.DEADLINE, Code.UNAVAILABLE, Code.INTERNAL})
@@ -33,6 +34,7 @@ class Asking:
         self._context = context
         self._request = request
         self._workers = workers
+        self._seeing = tuple(worker for worker in workers if sees(worker, request.question))
         self.gated: GateDecision | None = None
         """What the gate said of the first plan; None: nothing, as it is off or the plan has one step."""
 
@@ -57,18 +59,30 @@ class Asking:
         """Return the next round's plan; raise PodiumError when there is none."""
         round_index = last.plan.round + 1
         reply = await self._ask(round_index, last, answer, run_is_open=True)
-        return checked(reply, self._workers, self._request.caps, round_index=round_index)
+        return checked(reply, self._workers, self._seeing, self._request.caps, round_index=round_index)
 
     async def _first(self, *, run_is_open: bool) -> PlanReply | None:
         try:
-            reply = await self._ask(0, None, "", run_is_open=run_is_open)
-            return self._through_gate(checked(reply, self._workers, self._request.caps))
+            return self._through_gate(await self._planned(run_is_open=run_is_open))
         except PodiumError as error:
             if error.reason == RUN_NOT_OPEN and not run_is_open:
                 return None
             if error.code not in _FALLS_BACK or self._request.pinned_model_digest is not None:
                 raise
-            return fallback_reply(self._workers, error.reason)
+            return fallback_reply(self._seeing, error.reason)
+
+    async def _planned(self, *, run_is_open: bool) -> PlanReply:
+        reply = await self._ask(0, None, "", run_is_open=run_is_open)
+        try:
+            return checked(reply, self._workers, self._seeing, self._request.caps)
+        except PodiumError as error:
+            if error.reason != PLAN_BLIND:
+                raise
+        # The Conductor does not see the images and may not know what they need: let it choose again, among
+        # those alone that do see.
+        self._workers = self._seeing
+        reply = await self._ask(0, None, "", run_is_open=run_is_open)
+        return checked(reply, self._workers, self._seeing, self._request.caps)
 
     def _through_gate(self, reply: PlanReply) -> PlanReply:
         gate = self._request.gate
@@ -76,7 +90,7 @@ class Asking:
         if self.gated is None or self.gated.keeps:
             return reply
         # What the Conductor wrote and what it cost stay as they are: only what is performed changes.
-        alone = fallback_reply(self._workers, GATE_ONE_WORKER)
+        alone = fallback_reply(self._seeing, GATE_ONE_WORKER)
         return replace(reply, plan=alone.plan, fallback_reason=GATE_ONE_WORKER)
 
     def _seed(self, round_index: int) -> int:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.plan import StaticPlan
@@ -24,10 +24,16 @@ _FEATURE_OF_PARAMETER = {
     "verbosity": "verbosity",
 }
 
+IMAGE_URLS = "image_urls"
+"""The feature of a worker that takes images by address."""
+
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What one run asks of a worker."""
+    """What one run asks of a worker.
+
+    `may_share_images`: a plan may show the images to some of its workers and keep them from the others.
+    """
 
     client_filter: WorkerFilter
     reach: CallerReach
@@ -39,6 +45,7 @@ class Demands:
     max_cost_usd_micros: int | None
     has_money_cap: bool
     makes_embeddings: bool = False
+    may_share_images: bool = False
 
 
 def token_bound(question: Question) -> int:
@@ -58,9 +65,18 @@ def demanded_features(parameters: Mapping[str, object]) -> frozenset[str]:
 def judge(pool: Pool, demands: Demands) -> tuple[Verdict, ...]:
     """Return one verdict per worker of the pool, in pool order.
 
+    Where images may be shared out, a worker that sees none is left in as soon as another that sees is.
     Raises PodiumError (NOT_FOUND or INVALID_REQUEST) when the request names a worker that does not exist.
     """
     _require_known(pool, demands)
+    verdicts = _verdicts(pool, demands)
+    if demands.may_share_images and any(verdict.allowed for verdict in verdicts):
+        blind = replace(demands, has_images=False, features=demands.features - {IMAGE_URLS})
+        return _verdicts(pool, blind)
+    return verdicts
+
+
+def _verdicts(pool: Pool, demands: Demands) -> tuple[Verdict, ...]:
     verdicts = []
     for worker in pool.workers:
         rule_id = _denying_rule(worker, demands)

@@ -17,6 +17,7 @@ from podium_core.orchestration.events import RunEvent, StepEnded, StepResult, St
 from podium_core.orchestration.histories import VisibleStep, compose
 from podium_core.orchestration.one_attempt import StepTask
 from podium_core.orchestration.ports import Facts
+from podium_core.orchestration.sight import as_seen_by
 
 _QUEUED_EVENTS = 64
 
@@ -148,11 +149,12 @@ class Round:
         visible = [VisibleStep(s, plan.steps[s].subtask, self.results[s].words) for s in seen]
         previous = self._previous_answer if step.access.previous_round else None
         is_answer = index == len(plan.steps) - 1
+        question = as_seen_by(self._context.pool.by_id[step.worker_id], self._context.question)
         return StepTask(
             plan.round,
             index,
             step,
-            compose(self._context.question, step.subtask, visible, previous, self._context.ids.tag),
+            compose(question, step.subtask, visible, previous, self._context.ids.tag),
             is_answer=is_answer,
             live=is_answer and self._live,
             kind=self._context.step_kind,

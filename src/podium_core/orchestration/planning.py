@@ -8,6 +8,9 @@ from podium_core.domain.plan import Plan, PlanSource, StaticPlan, Step
 from podium_core.domain.pool import Worker
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanReply
+from podium_core.orchestration.sight import looks
+
+PLAN_BLIND = "PLAN_BLIND"
 
 
 def named_reply(worker: Worker) -> PlanReply:
@@ -42,8 +45,18 @@ def best_by_card(workers: Sequence[Worker]) -> Worker:
     return min(workers, key=rank)
 
 
-def checked(reply: PlanReply, workers: Sequence[Worker], caps: Caps, *, round_index: int = 0) -> PlanReply:
+def checked(
+    reply: PlanReply,
+    workers: Sequence[Worker],
+    seeing: Sequence[Worker],
+    caps: Caps,
+    *,
+    round_index: int = 0,
+) -> PlanReply:
     """Return the reply with fallback workers named, or raise PodiumError (PLAN_INVALID).
+
+    `seeing` are the workers that can be shown the question as it is; reason PLAN_BLIND: none that matters to
+    the answer is. A fallback worker sees as much as the one it stands in for.
 
     The Conductor already constrains its plans; this is the runner's own check that what will be recorded
     and performed stays within the eligible pool and the caps.
@@ -56,10 +69,17 @@ def checked(reply: PlanReply, workers: Sequence[Worker], caps: Caps, *, round_in
         raise _invalid(f"the plan has {len(plan.steps)} steps; {caps.max_steps} are allowed")
     if any(step.worker_id not in eligible for step in plan.steps):
         raise _invalid("the plan uses a worker outside the eligible pool")
-    steps = tuple(
-        replace(step, fallback_worker_id=_fallback_for(eligible[step.worker_id], workers))
-        for step in plan.steps
-    )
+    sighted = {worker.worker_id for worker in seeing}
+    if not looks(plan, sighted):
+        raise PodiumError(
+            Code.PLAN_INVALID, "the plan shows the images to nobody who is heard", reason=PLAN_BLIND
+        )
+    blind = [worker for worker in workers if worker.worker_id not in sighted]
+
+    def fallback(worker_id: str) -> str | None:
+        return _fallback_for(eligible[worker_id], seeing if worker_id in sighted else blind)
+
+    steps = tuple(replace(step, fallback_worker_id=fallback(step.worker_id)) for step in plan.steps)
     return replace(reply, plan=replace(plan, steps=steps))
 
 

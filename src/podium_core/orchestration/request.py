@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from podium_core.domain.gate import GateTable
 from podium_core.domain.plan import StaticPlan
+from podium_core.domain.plan_prompt import FAST_TIER
 from podium_core.domain.policy import CallerReach, Verdict, WorkerFilter
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import AttemptKind, Caps, Question, RunKind
 from podium_core.orchestration.contract import AnswerContract
-from podium_core.orchestration.eligible import Demands, demanded_features, token_bound
+from podium_core.orchestration.eligible import IMAGE_URLS, Demands, demanded_features, token_bound
 from podium_core.orchestration.ports import OpenedRun, PlanReply
 
 
@@ -56,12 +57,18 @@ class RunRequest:
         return AttemptKind.CONTINUATION if self.continues_run_id else AttemptKind.STEP
 
     @property
+    def has_several_workers(self) -> bool:
+        """Whether the Conductor may give it to more than one worker."""
+        is_named = self.named_worker_id is not None or self.static_plan is not None
+        return not is_named and self.tier != FAST_TIER and self.caps.max_steps > 1
+
+    @property
     def demands(self) -> Demands:
         """What this request asks of a worker."""
         messages = self.question.messages
         features = demanded_features(self.parameters)
         if any(message.image_address_count for message in messages):
-            features |= {"image_urls"}
+            features |= {IMAGE_URLS}
         money_cap = self.caps.max_cost_usd_micros
         return Demands(
             client_filter=self.client_filter,
@@ -77,6 +84,7 @@ class RunRequest:
                 for limit in (money_cap, self.tenant_budget_usd_micros, self.key_budget_usd_micros)
             ),
             makes_embeddings=self.kind is RunKind.EMBED,
+            may_share_images=self.has_several_workers,
         )
 
     def opened(
