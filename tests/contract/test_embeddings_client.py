@@ -4,7 +4,6 @@ import base64
 import struct
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import openai
@@ -13,29 +12,13 @@ from openai import AsyncOpenAI
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import RunKind
-from podium_core.domain.usage import Usage
-from podium_core.orchestration.ports import EmbedCall, Embedded, EmbedPort
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.gateway import TOKEN, EdgeServer, running_edge
 from tests.fakes.pools import pool, worker
 from tests.fakes.recorder import FakeRecorder
 from tests.fakes.worker import FakeWorkers
 
 POOL = pool(worker("alpha"), worker("bge", features=frozenset({"embeddings"})))
-
-
-@dataclass(slots=True)
-class FakeEmbedder(EmbedPort):
-    """Gives each input the vector (its position, its length)."""
-
-    calls: list[EmbedCall] = field(default_factory=list)
-    error: PodiumError | None = None
-
-    async def embed(self, call: EmbedCall) -> Embedded:
-        self.calls.append(call)
-        if self.error is not None:
-            raise self.error
-        vectors = [struct.pack("<2f", i, len(str(item))) for i, item in enumerate(call.inputs)]
-        return Embedded(tuple(vectors), Usage(input_tokens=7), 3, 1_000)
 
 
 @asynccontextmanager

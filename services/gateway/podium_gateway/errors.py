@@ -50,7 +50,7 @@ HTTP_TABLE: Mapping[Code, HttpRow] = {
 
 # Reasons that behave unlike their code. A plan made on a pool that has just changed was never performed,
 # so the same request on the fresh pool is the right next move.
-_ROW_OF_REASON: Mapping[str, HttpRow] = {
+ROW_OF_REASON: Mapping[str, HttpRow] = {
     "STALE_POOL": HttpRow(503, "server_error", is_retryable=True),
     "METHOD_NOT_ALLOWED": HttpRow(405, "invalid_request_error"),
     "SEAL_FAILED": HttpRow(503, "server_error"),
@@ -65,7 +65,7 @@ INTERNAL_MESSAGE = "internal error of Podium; quote the run id of this response 
 
 def http_row(error: PodiumError) -> HttpRow:
     """Return the row for an error: by its reason where that is special, else by its code."""
-    return _ROW_OF_REASON.get(error.reason) or HTTP_TABLE[error.code]
+    return ROW_OF_REASON.get(error.reason) or HTTP_TABLE[error.code]
 
 
 def error_body(error: PodiumError) -> dict[str, object]:

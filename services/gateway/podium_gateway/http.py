@@ -23,6 +23,7 @@ from podium_gateway.fronts.messages import MessagesFront, counted_tokens
 from podium_gateway.fronts.responses import ResponsesFront
 from podium_gateway.handler import RunHandler
 from podium_gateway.limiter import CLAIMANT, Limiter
+from podium_gateway.openapi.document import api_document
 from podium_gateway.own_usage import OwnUsage
 from podium_gateway.ports import ReadinessPort
 from podium_gateway.responses_routes import ResponsesRoutes
@@ -138,6 +139,17 @@ class Edge:
         return web.Response(text=json_text(body), content_type=_JSON, status=status)
 
 
+def _description(edge: Edge, max_body_bytes: int) -> Handler:
+    """Return the handler of the API's description. Any valid key reads it: strangers learn no version."""
+    told = json_text(api_document(max_body_bytes))
+
+    async def description(request: web.Request) -> web.Response:
+        edge.handler.intake.authenticator.anybody(request.headers)
+        return web.Response(text=told, content_type=_JSON)
+
+    return description
+
+
 def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     """Return the application with every route."""
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_render_errors(edge.telemetry)])
@@ -152,6 +164,7 @@ def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     # Worker names contain a slash.
     app.router.add_get("/v1/models/{model:.+}", edge.model)
     app.router.add_get("/v1/podium/usage", edge.usage)
+    app.router.add_get("/openapi.json", _description(edge, max_body_bytes))
     app.router.add_get("/healthz", edge.healthz)
     app.router.add_get("/readyz", edge.readyz)
     app.on_response_prepare.append(_final_touch(edge.admission, edge.limiter, edge.handler.runs.budgets))
@@ -177,14 +190,17 @@ def _render_errors(telemetry: RunTelemetry) -> Middleware:
             telemetry.refused(error)
             return error_response(error, request.path)
         except web.HTTPException as error:
-            return error_response(_routing_error(request, error), request.path)
+            response = error_response(_routing_error(request, error), request.path)
+            if "Allow" in error.headers:
+                response.headers["Allow"] = error.headers["Allow"]
+            return response
         except Exception:  # noqa: BLE001 - the edge's last line: nothing internal may leave
             _log.exception("a request failed unexpectedly")
             stream = request.get(STREAM)
             if stream is not None and stream.is_open:
                 stream.abort()
-                response: web.StreamResponse = stream.response
-                return response
+                cut: web.StreamResponse = stream.response
+                return cut
             failure = PodiumError(Code.INTERNAL, "unexpected")
             telemetry.refused(failure)
             return error_response(failure, request.path)

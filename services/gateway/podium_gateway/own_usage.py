@@ -12,10 +12,10 @@ from podium_gateway.ports import USAGE_COUNTS, MonthMoney, UsagePort, UsageRow
 
 MAX_DAYS = 92
 _NANOS = 1_000_000_000
-_GROUPS = ("day", "key", "worker", "model")
+GROUPS = ("day", "key", "worker", "model")
 _DEFAULT_GROUPS = ("day", "worker", "model")
-_KNOWN = ("from", "to", "scope", "group_by")
-_SCOPES = ("key", "tenant")
+PARAMETERS = ("from", "to", "scope", "group_by")
+SCOPES = ("key", "tenant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +65,18 @@ class OwnUsage:
 
 def _asked(query: Mapping[str, str], today: date) -> _Asked:
     for name in query:
-        if name not in _KNOWN:
-            raise refuse(name[:64], f"is no query parameter here; there are {', '.join(_KNOWN)}")
+        if name not in PARAMETERS:
+            raise refuse(name[:64], f"is no query parameter here; there are {', '.join(PARAMETERS)}")
     last = _day("to", query["to"]) if "to" in query else today
     first = _day("from", query["from"]) if "from" in query else last.replace(day=1)
     if not 0 <= (last - first).days < MAX_DAYS:
         raise refuse("from", f"must not be after to, nor {MAX_DAYS} days or more before it")
     scope = query.get("scope", "key")
-    if scope not in _SCOPES:
+    if scope not in SCOPES:
         raise refuse("scope", "must be key or tenant")
     groups = tuple(query["group_by"].split(",")) if "group_by" in query else _DEFAULT_GROUPS
-    if len(set(groups)) != len(groups) or not set(groups) <= set(_GROUPS):
-        raise refuse("group_by", f"must be different ones of {', '.join(_GROUPS)}, with commas between")
+    if len(set(groups)) != len(groups) or not set(groups) <= set(GROUPS):
+        raise refuse("group_by", f"must be different ones of {', '.join(GROUPS)}, with commas between")
     return _Asked(first, last, scope, groups)
 
 

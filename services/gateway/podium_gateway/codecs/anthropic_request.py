@@ -22,7 +22,7 @@ from podium_gateway.codecs.openai_podium import decode_wishes
 from podium_gateway.codecs.strict_json import parse_object, shown
 
 _MAX_TOOLS = 128
-_FIELDS = frozenset(
+FIELDS = frozenset(
     (
         "cache_control",
         "max_tokens",
@@ -99,7 +99,7 @@ def _given(body: bytes) -> dict[str, object]:
             raise refuse(
                 name, "Podium cannot honour this parameter; remove it", reason="UNSUPPORTED_PARAMETER"
             )
-        if name not in _FIELDS:
+        if name not in FIELDS:
             raise refuse(name[:64], "unknown parameter; remove it", reason="UNKNOWN_PARAMETER")
     return given
 

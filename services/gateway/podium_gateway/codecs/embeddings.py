@@ -18,7 +18,7 @@ _MAX_TOKENS = 100_000
 _MAX_TOKEN = 2**31 - 1
 _MAX_DIMENSIONS = 65_536
 _FLOAT_BYTES = 4
-_FIELDS = ("dimensions", "encoding_format", "input", "model", "podium", "user")
+FIELDS = ("dimensions", "encoding_format", "input", "model", "podium", "user")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def decode_embeddings_request(body: bytes) -> EmbeddingsRequest:
     given = {name: value for name, value in parse_object(body).items() if value is not None}
     model = decode_model(given.get("model"))
     worker_id = worker_of(model)
-    known_fields(given, _FIELDS, "the body")
+    known_fields(given, FIELDS, "the body")
     if worker_id is None:
         # Vectors of different models cannot be compared, so no tier may choose one.
         raise refuse("model", "name the worker that makes the embeddings: worker/<id>")

@@ -232,6 +232,11 @@ _HARMLESS: Mapping[str, tuple[object, ...]] = {
     "web_search_options": (),
 }
 
+FIELDS = frozenset(
+    ("messages", "model", "podium", *_PASSED, *_HANDLED, *(name for name, idle in _HARMLESS.items() if idle))
+)
+"""Every field of a body that may have a value: what the API's description lists."""
+
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 _INSTEAD = {

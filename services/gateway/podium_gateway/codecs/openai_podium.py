@@ -23,7 +23,7 @@ _MAX_SECONDS = 86_400
 _MAX_WORKERS = 1_024
 _MAX_ROUNDS = 16
 _MAX_TOKENS = 2**53 - 1
-_FIELDS = (
+FIELDS = (
     "dry_run",
     "events",
     "max_calls",
@@ -56,7 +56,7 @@ def decode_wishes(value: object) -> Wishes:
     if value is None:
         return Wishes()
     fields = as_object(value, "podium")
-    known_fields(fields, _FIELDS, "podium")
+    known_fields(fields, FIELDS, "podium")
     given = {name: item for name, item in fields.items() if item is not None}
     seconds = given.get("max_seconds")
     return Wishes(

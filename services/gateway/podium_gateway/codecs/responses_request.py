@@ -27,7 +27,6 @@ _SAME = frozenset(
         "metadata",
         "parallel_tool_calls",
         "prompt_cache_key",
-        "prompt_cache_retention",
         "safety_identifier",
         "service_tier",
         "stream",
@@ -57,6 +56,9 @@ _OWN = frozenset(
         "truncation",
     )
 )
+FIELDS = _SAME | _OWN
+"""Every field of a body that may have a value: what the API's description lists."""
+
 _UNSUPPORTED = frozenset(
     (
         "context_management",
@@ -65,6 +67,7 @@ _UNSUPPORTED = frozenset(
         "moderation",
         "prompt",
         "prompt_cache_options",
+        "prompt_cache_retention",
     )
 )
 # What may be included. Podium's answers hold none of it, which asks for nothing, but logprobs they may.
@@ -196,6 +199,8 @@ def _check_harmless(given: Mapping[str, object]) -> None:
         as_choice(given["truncation"], "truncation", ("disabled",))
     options = as_object(given.get("stream_options", {}), "stream_options")
     known_fields(options, ("include_obfuscation",), "stream_options")
+    if "parallel_tool_calls" in given:
+        as_boolean(given["parallel_tool_calls"], "parallel_tool_calls")
     if "client_metadata" in given:
         as_object(given["client_metadata"], "client_metadata")
 
