@@ -201,6 +201,17 @@ async def test_the_end_of_a_seen_step_may_come_from_another_router(tls_dir: Path
         assert (await second).text == "hello"
 
 
+async def test_the_end_of_a_seen_step_that_never_comes_is_no_refusal(tls_dir: Path, tmp_path: Path) -> None:
+    """Whoever performed it was killed: a new run would succeed, so clients must hear that they may repeat."""
+    async with router_rig(tls_dir, tmp_path) as rig:
+        await rig.complete(rig.request(step_index=0))
+        await rig.audit.end_of("att_1")
+        rig.audit.is_strict = True
+        del rig.audit.ended["att_1"]
+        error = await refused(rig, rig.request(step_index=1, seen_steps=[0]))
+    assert (error.code, error.reason) == (Code.AUDIT_UNAVAILABLE, "SEEN_STEP_LOST")
+
+
 async def test_every_request_joins_to_a_permit_that_came_before_it(tls_dir: Path, tmp_path: Path) -> None:
     async with router_rig(tls_dir, tmp_path) as rig:
         replies = [answer("a"), refusal(500), answer("b").but(cut=True, body=b"{"), refusal(429)]

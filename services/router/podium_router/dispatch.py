@@ -208,7 +208,7 @@ class Dispatcher:
                 # The end of a step that this one sees is still on its way to the log, from here or elsewhere.
                 if not await self._endings.confirmed(call.run_id, until - self._loop.time()):
                     if self._loop.time() >= patient_until:
-                        raise
+                        raise _seen_step_lost() from None
                     await asyncio.sleep(_SEEN_STEP_PAUSE_S)
 
     async def _begin(self, begin: AttemptBegin, until: float) -> int:
@@ -304,6 +304,15 @@ def _check_purpose(call: Call, route: Route) -> None:
             reason="WORKER_UNSUITABLE",
             param="worker_id",
         )
+
+
+def _seen_step_lost() -> PodiumError:
+    # Whoever performed that step died before it could tell its end: this run cannot go on, a new one can.
+    return PodiumError(
+        Code.AUDIT_UNAVAILABLE,
+        "the end of a step that this one sees did not reach the log: ask again",
+        reason="SEEN_STEP_LOST",
+    )
 
 
 def _not_dispatched(call: Call, outcome: AttemptOutcome, reason: str) -> AttemptEnd:
