@@ -28,6 +28,7 @@ _RULES = {
     "price.unknown": "its price is not known and money is limited",
     "budget.unaffordable": "it costs more than the run may",
     "health.down": "it has been failing",
+    "health.paused": "its provider takes no more requests for now",
     "health.unconfigured": "its provider key is missing",
     "capability.context": "the messages are longer than its window",
     "capability.image": "it cannot see images",

@@ -75,9 +75,9 @@ async def test_refusals(
 
 async def test_how_long_to_wait_is_passed_on(tls_dir: Path, tmp_path: Path) -> None:
     async with router_rig(tls_dir, tmp_path) as rig:
-        assert (await failure(rig, refusal(429, retry_after="7"))).retry_after_s == 7.0
         assert (await failure(rig, refusal(503, retry_after="7"))).retry_after_s == 7.0
         assert (await failure(rig, refusal(429))).retry_after_s is None
+        assert (await failure(rig, refusal(429, retry_after="7"))).retry_after_s == 7.0
 
 
 @pytest.mark.parametrize(

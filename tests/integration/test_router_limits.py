@@ -8,11 +8,12 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime import attributes as names
 from podium_router.lanes import LaneLimits
 from tests.fakes.router_rig import Outcome, Rig, router_rig
-from tests.fakes.upstream import answer
+from tests.fakes.upstream import answer, refusal
 
 
 def limited(**limits: Any) -> dict[str, Any]:
@@ -46,6 +47,39 @@ async def test_tokens_per_minute_count_what_was_used_and_not_what_was_reserved(
         rig.upstream.script.append(answer("x", usage=huge))
         await rig.complete()
         assert (await refused(rig)).reason == "WORKER_RATE_LIMITED"
+
+
+async def test_a_short_retry_after_keeps_every_run_off_the_worker_until_it_is_over(
+    tls_dir: Path, tmp_path: Path
+) -> None:
+    async with router_rig(tls_dir, tmp_path) as rig:
+        rig.upstream.script.append(refusal(429, retry_after="1"))
+        assert (await refused(rig)).reason == "PROVIDER_RATE_LIMITED"
+        refused_s = asyncio.get_running_loop().time()
+        listed = await rig.stub().ListWorkers(pb.ListWorkersRequest())
+        assert listed.workers[0].health == pb.WORKER_HEALTH_UP, "a wait that calls can bear keeps it eligible"
+        tenants = ("one", "two", "three")
+        await asyncio.gather(*[rig.complete(rig.request(tenant_id=tenant_id)) for tenant_id in tenants])
+        assert asyncio.get_running_loop().time() - refused_s >= 0.9
+        assert len(rig.upstream.requests) == 4, "nobody walked into the known refusal"
+
+
+async def test_a_long_retry_after_refuses_at_once_and_shows_in_the_pool(
+    tls_dir: Path, tmp_path: Path
+) -> None:
+    lanes = LaneLimits(max_wait_s=0.2, max_pause_s=0.6)
+    async with router_rig(tls_dir, tmp_path, lane_limits=lanes) as rig:
+        rig.upstream.script.append(refusal(429, retry_after="3000"))
+        assert (await refused(rig)).retry_after_s == 3000
+        error = await refused(rig)
+        assert (error.code, error.reason) == (Code.RATE_LIMITED, "WORKER_PAUSED")
+        assert error.retry_after_s is not None
+        assert 0 < error.retry_after_s <= 0.6, "a provider's wish is bounded"
+        assert (len(rig.upstream.requests), len(rig.audit.begun)) == (1, 1), "no permit is asked for"
+        listed = await rig.stub().ListWorkers(pb.ListWorkersRequest())
+        assert listed.workers[0].health == pb.WORKER_HEALTH_PAUSED
+        await asyncio.sleep(error.retry_after_s)
+        await rig.complete()
 
 
 async def test_one_tenants_flood_does_not_keep_another_waiting(tls_dir: Path, tmp_path: Path) -> None:

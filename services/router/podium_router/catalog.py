@@ -125,7 +125,9 @@ class Catalog:
     def _health_of(self, route: Route) -> Health:
         if None in map(self._keys.find, route.keys.values()):
             return Health.UNCONFIGURED
-        return Health.DOWN if route.state.breaker.is_down else Health.UP
+        if route.state.breaker.is_down:
+            return Health.DOWN
+        return Health.PAUSED if route.state.lane.is_paused else Health.UP
 
     def _refresh(self) -> PoolFile:
         newest = self._source()
@@ -164,12 +166,16 @@ class Catalog:
         )
 
     def _state_of(self, entry: WorkerEntry) -> WorkerState:
-        """Keep the lane; forget failures and pace when the worker is reached another way now."""
+        """Keep the lane; forget failures, pause and pace when the worker is reached another way now."""
         worker_id = entry.worker.worker_id
         target = (entry.provider, entry.base_url, dict(entry.keys), entry.worker.provider_model)
         state = self._states.get(worker_id)
         if state is None or self._targets[worker_id] != target:
-            lane = Lane(self._lane_limits, self._clock) if state is None else state.lane
+            if state is None:
+                lane = Lane(self._lane_limits, self._clock)
+            else:
+                lane = state.lane
+                lane.end_pause()
             state = WorkerState(lane, Breaker(self._breaker_limits, self._clock), Pace())
         limits = entry.limits
         state.lane.resize(

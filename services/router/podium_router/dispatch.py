@@ -277,6 +277,8 @@ class Dispatcher:
             outbox.finish(attempt.completed())
             return Sign.ALIVE
         _log_failure(attempt, attempt.error)
+        if attempt.error.code is Code.RATE_LIMITED and attempt.error.retry_after_s:
+            attempt.route.state.lane.pause(attempt.error.retry_after_s)  # for all: none need hear it again
         outbox.finish(attempt.error)
         if attempt.error.reason == "WORKER_TIMEOUT" and own_deadline > deadline:
             return Sign.NOTHING  # it had less time than it is allowed

@@ -18,10 +18,14 @@ _NS_PER_S = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
-    """`max_waiting` calls per worker wait at most `max_wait_s` seconds each."""
+    """`max_waiting` calls per worker wait at most `max_wait_s` seconds each.
+
+    A provider's wish keeps calls off its worker for at most `max_pause_s` seconds.
+    """
 
     max_waiting: int = 256
     max_wait_s: float = 10.0
+    max_pause_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +39,15 @@ class LaneSize:
 
 @dataclass(eq=False, slots=True)
 class Place:
-    """One call's place. `tokens` are reserved for it; set `used_tokens` before it leaves."""
+    """One call's place. `tokens` are reserved for it; set `used_tokens` before it leaves.
+
+    Until `waits_until` (a time of the event loop) it may wait; the lane sets it.
+    """
 
     tenant_id: str
     tokens: int
     used_tokens: int = 0
+    waits_until: float = 0.0
 
 
 class Lane:
@@ -56,6 +64,12 @@ class Lane:
         self._queues: OrderedDict[str, deque[Place]] = OrderedDict()
         """Who waits, by tenant; the first tenant is next."""
         self._timer: asyncio.TimerHandle | None = None
+        self._paused_until_s = 0.0
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether its provider has asked for a pause that is longer than any call waits."""
+        return self._pause_left_s > self._limits.max_wait_s
 
     @property
     def active(self) -> int:
@@ -71,24 +85,43 @@ class Lane:
         """Take a place in the lane; `leave` gives it back. `deadline` is a time of the event loop.
 
         Raises PodiumError RATE_LIMITED when too many wait (WORKER_BUSY), no place came free in time
-        (WORKER_BUSY), or the worker's allowance per minute is used up for longer than the call may wait
-        (WORKER_RATE_LIMITED); `retry_after_s` says when to come again.
+        (WORKER_BUSY), or the worker's allowance per minute is used up (WORKER_RATE_LIMITED) or its provider
+        has asked for a pause (WORKER_PAUSED) for longer than the call may wait; `retry_after_s` says when to
+        come again.
         """
         if not self._turns and self._wait_s(place) == 0:
             self._admit(place)
             return
         loop_now_s = asyncio.get_running_loop().time()
         until = min(deadline, loop_now_s + self._limits.max_wait_s)
-        if self._allowance_wait_s(place) > until - loop_now_s:
+        if self._steady_wait_s(place) > until - loop_now_s:
             raise self._refusal(place)
         self._make_room(place.tenant_id)
-        await self._wait(place, until)
+        place.waits_until = until
+        await self._wait(place)
 
     def leave(self, place: Place) -> None:
         """Give the place back, and settle what it reserved with what it used."""
         self._active -= 1
         if self._tokens is not None:
             self._tokens.take(place.used_tokens - place.tokens, self._now_s)
+        self._admit_waiting()
+
+    def pause(self, seconds: float) -> None:
+        """Let no call in for as long as the provider asks, within bounds (Retry-After, RFC 9110).
+
+        Whoever waits, and cannot wait that long, is refused at once: another worker may take over.
+        """
+        pause_s = min(seconds, self._limits.max_pause_s)
+        self._paused_until_s = max(self._paused_until_s, self._now_s + pause_s)
+        loop_now_s, left_s = asyncio.get_running_loop().time(), self._pause_left_s
+        for place in [place for place in self._turns if place.waits_until - loop_now_s < left_s]:
+            self._drop(place).set_exception(self._refusal(place))
+        self._admit_waiting()
+
+    def end_pause(self) -> None:
+        """Forget the pause: the worker is reached another way now."""
+        self._paused_until_s = 0.0
         self._admit_waiting()
 
     def resize(self, size: LaneSize) -> None:
@@ -113,6 +146,14 @@ class Lane:
     def _is_full(self) -> bool:
         return 0 < self.size.max_concurrency <= self._active
 
+    @property
+    def _pause_left_s(self) -> float:
+        return max(0.0, self._paused_until_s - self._now_s)
+
+    def _steady_wait_s(self, place: Place) -> float:
+        """Return the wait that nobody's leaving shortens."""
+        return max(self._pause_left_s, self._allowance_wait_s(place))
+
     def _allowance_wait_s(self, place: Place) -> float:
         now_s = self._now_s
         requests_s = self._requests.wait_s(1, now_s) if self._requests else 0.0
@@ -121,7 +162,7 @@ class Lane:
 
     def _wait_s(self, place: Place) -> float | None:
         """Return how long until this call may go in; None: until somebody leaves."""
-        return None if self._is_full else self._allowance_wait_s(place)
+        return None if self._is_full else self._steady_wait_s(place)
 
     def _admit(self, place: Place) -> None:
         now_s = self._now_s
@@ -164,13 +205,13 @@ class Lane:
             raise _busy()
         self._drop(most[-1]).set_exception(_busy())
 
-    async def _wait(self, place: Place, until: float) -> None:
+    async def _wait(self, place: Place) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._turns[place] = turn
         self._queues.setdefault(place.tenant_id, deque()).append(place)
         self._admit_waiting()
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout_at(place.waits_until):
                 await turn
         except (TimeoutError, asyncio.CancelledError) as error:
             if place in self._turns:
@@ -190,7 +231,14 @@ class Lane:
         return self._turns.pop(place)
 
     def _refusal(self, place: Place) -> PodiumError:
-        wait_s = self._allowance_wait_s(place)
+        wait_s, pause_s = self._allowance_wait_s(place), self._pause_left_s
+        if pause_s > 0 and pause_s >= wait_s:
+            return PodiumError(
+                Code.RATE_LIMITED,
+                "the worker's provider takes no more requests for now and has said when to come again",
+                reason="WORKER_PAUSED",
+                retry_after_s=pause_s,
+            )
         if wait_s > 0 and not self._is_full:
             return PodiumError(
                 Code.RATE_LIMITED,

@@ -53,6 +53,8 @@ class RouterSettings(ServiceSettings):
     """Calls that may wait for a place at one worker; more are refused."""
     max_wait_s: Seconds = 10.0
     """Longest wait for a place at a worker."""
+    max_provider_pause_s: Seconds = 60.0
+    """Longest that a provider's Retry-After keeps all calls off its worker."""
     breaker_failures: Count = 5
     """Failures in a row after which a worker is paused."""
     breaker_pause_s: Seconds = 5.0
@@ -76,7 +78,7 @@ class RouterSettings(ServiceSettings):
     @property
     def lane_limits(self) -> LaneLimits:
         """Bounds of the queue in front of each worker."""
-        return LaneLimits(self.max_waiting_per_worker, self.max_wait_s)
+        return LaneLimits(self.max_waiting_per_worker, self.max_wait_s, self.max_provider_pause_s)
 
     @property
     def breaker_limits(self) -> BreakerLimits:

@@ -11,6 +11,7 @@ class Health(StrEnum):
 
     UP = "up"
     DOWN = "down"
+    PAUSED = "paused"
     UNCONFIGURED = "unconfigured"
 
 

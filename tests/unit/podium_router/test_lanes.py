@@ -223,3 +223,36 @@ async def test_a_call_larger_than_a_minutes_allowance_waits_for_all_of_it_and_no
     of = lane(0, tokens_per_minute=100)
     await enter(of, seconds=0.5, tokens=5_000)
     assert of.active == 1
+
+
+async def test_who_cannot_wait_out_a_pause_is_refused_at_once_and_the_rest_go_in_after_it() -> None:
+    of = lane(1)
+    inside = await enter(of)
+    hasty, patient = Visitor(of, 0.2), Visitor(of, 30.0)
+    await settle()
+    of.pause(0.5)
+    of.pause(0.1)  # the longest counts
+    await settle()
+    assert hasty.task.done()
+    assert isinstance(error := hasty.task.exception(), PodiumError)
+    assert (error.code, error.reason) == (Code.RATE_LIMITED, "WORKER_PAUSED")
+    of.leave(inside)
+    await asyncio.sleep(0.3)
+    assert [patient.is_in] == [False]
+    await asyncio.sleep(0.3)
+    assert [patient.is_in] == [True]
+    patient.go.set()
+    await patient.task
+
+
+async def test_a_pause_can_be_called_off() -> None:
+    of = lane(1)
+    of.pause(30)
+    visitor = Visitor(of)
+    await settle()
+    assert [visitor.is_in] == [False]
+    of.end_pause()
+    await settle()
+    assert [visitor.is_in] == [True]
+    visitor.go.set()
+    await visitor.task

@@ -14,10 +14,12 @@ class WorkerHealth(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WORKER_HEALTH_UP: _ClassVar[WorkerHealth]
     WORKER_HEALTH_DOWN: _ClassVar[WorkerHealth]
     WORKER_HEALTH_UNCONFIGURED: _ClassVar[WorkerHealth]
+    WORKER_HEALTH_PAUSED: _ClassVar[WorkerHealth]
 WORKER_HEALTH_UNSPECIFIED: WorkerHealth
 WORKER_HEALTH_UP: WorkerHealth
 WORKER_HEALTH_DOWN: WorkerHealth
 WORKER_HEALTH_UNCONFIGURED: WorkerHealth
+WORKER_HEALTH_PAUSED: WorkerHealth
 
 class CompleteRequest(_message.Message):
     __slots__ = ("attempt_id", "run_id", "tenant_id", "kind", "round", "step_index", "worker_id", "pool_digest", "messages", "parameters_json", "max_output_tokens", "stream", "seen_steps", "sees_previous_round")

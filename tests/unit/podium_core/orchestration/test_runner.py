@@ -458,6 +458,7 @@ async def test_a_failed_later_round_leaves_the_earlier_answer(spoil: str) -> Non
 
 KINDS = {
     "health.down": (Code.UNAVAILABLE, "WORKERS_DOWN"),
+    "health.paused": (Code.UNAVAILABLE, "WORKERS_DOWN"),
     "health.unconfigured": (Code.UNAVAILABLE, "WORKERS_DOWN"),
     "capability.context": (Code.INVALID_REQUEST, "CONTEXT_LENGTH_EXCEEDED"),
     **dict.fromkeys(
@@ -480,6 +481,7 @@ def asked_with(kind: str, **part: str) -> Question:
     ("changed", "asked", "rule"),
     [
         (lambda w: replace(w, health=Health.DOWN), {}, "health.down"),
+        (lambda w: replace(w, health=Health.PAUSED), {}, "health.paused"),
         (lambda w: replace(w, health=Health.UNCONFIGURED), {}, "health.unconfigured"),
         (lambda w: replace(w, price=None), {"caps": Caps(max_cost_usd_micros=10**9)}, "price.unknown"),
         (lambda w: w, {"caps": Caps(max_cost_usd_micros=1)}, "budget.unaffordable"),
@@ -511,7 +513,7 @@ async def test_every_exclusion_names_its_rule(
     with pytest.raises(PodiumError) as caught:
         await bench.events(request(**asked), pool(changed(worker("a"))))  # type: ignore[arg-type]
     assert f"a: {rule}" in caught.value.message
-    assert ("try again later" in caught.value.message) == (rule == "health.down")
+    assert ("try again later" in caught.value.message) == (rule in ("health.down", "health.paused"))
     code, reason = KINDS.get(rule, (Code.POLICY_DENIED, "NO_ELIGIBLE_WORKER"))
     assert (caught.value.code, caught.value.reason) == (code, reason)
     assert bench.recorder.only.opened.refusal_reason == reason
