@@ -64,17 +64,23 @@ class AuditClient:
             return plain((await response.text()).strip())
 
     async def export(self, run_id: str, file: Path) -> None:
-        """Write a run's export to `file`, all of it or nothing. The export is recorded."""
+        """Write a run's export to `file`, for its owner only, all of it or nothing; that is recorded."""
         draft = file.with_name(f".{file.name}.part")
+        if not file.parent.is_dir():  # said before the reading, which leaves a record
+            raise CliError(f"there is no directory {file.parent}", hint="make it, or name another file")
         async with self._session() as session:
             response = await self._get(session, f"/v1/runs/{run_id}/export", {})
             try:
+                draft.unlink(missing_ok=True)
+                draft.touch(mode=0o600)
                 with draft.open("wb") as out:
                     async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
                         out.write(chunk)
                 draft.replace(file)
             except aiohttp.ClientError:
                 raise self._unreachable("broke off") from None
+            except OSError as error:
+                raise CliError(f"cannot write {file}: {error.strerror}", hint="name another file") from None
             finally:
                 draft.unlink(missing_ok=True)
 

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace, console: Console, home: Home, settings: C
         console.print(f"{uncounted} attempts had no token counts; they are billed at what was reserved.")
     console.print()
     console.print(_money(page["money"], f"tenant {page['tenant']}"))
-    if page.get("key_money"):
+    if page.get("key_money") and page["key_money"]["budget_usd_micros"] is not None:
         console.print(_money(page["key_money"], f"key {page['key']}"))
     return 0
 

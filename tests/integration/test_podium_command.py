@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,6 +126,10 @@ def test_a_run_is_exported_and_proven_with_the_pinned_key(
     assert "VERIFIED" in proof
     assert "came from the export itself" not in proof
     (file, *_) = home.export_dir.iterdir()
+    assert file.stat().st_mode & 0o077 == 0, "it holds what was asked and answered"
+    for nowhere in (file.parent / "none" / "x.podium.jsonl", home.export_dir):
+        assert main(["verify", "--home", str(home.directory), "last", "--out", str(nowhere)]) == 1
+        assert str(nowhere.parent) in capsys.readouterr().err
     assert said(home, capsys, "verify", str(file), "--key", str(home.vkey_file))
     lines = file.read_bytes().splitlines(keepends=True)
     leaf = next(at for at, line in enumerate(lines) if json.loads(line)["line"] == "leaf")
@@ -133,6 +138,16 @@ def test_a_run_is_exported_and_proven_with_the_pinned_key(
     )
     assert main(["verify", str(file)]) == 4
     assert f"line {leaf + 1}, leaf" in capsys.readouterr().err
+
+
+def test_the_example_of_a_plan_answers_as_it_stands(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = home.plans_file.read_text().splitlines()
+    home.plans_file.write_text("\n".join([*lines[:2], *(line.removeprefix("#") for line in lines[2:])]))
+    asked = ["ask", "--home", str(home.directory), "--model", "plan/sum-in-roman", "--answer-only"]
+    until = time.monotonic() + 15
+    while main([*asked, "Add 3 and 4"]) != 0 and time.monotonic() < until:
+        time.sleep(0.2)
+    assert capsys.readouterr().out == "VII\n"
 
 
 def test_a_second_start_and_a_half_dead_one_are_told_apart(home: Home) -> None:
