@@ -165,6 +165,20 @@ def test_bad_fields_are_named(fields: dict[str, Any], param: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "instead"),
+    [
+        ({"store": True}, "use POST /v1/responses, whose answers are stored"),
+        ({"functions": [{"name": "f"}]}, "use tools"),
+        ({"function_call": "auto"}, "use tool_choice"),
+    ],
+)
+def test_a_refused_parameter_says_what_to_use_instead(fields: dict[str, Any], instead: str) -> None:
+    error = _refusal(**fields)
+    assert error.reason == "UNSUPPORTED_PARAMETER"
+    assert instead in error.message
+
+
+@pytest.mark.parametrize(
     ("message", "param"),
     [
         ("hello", "messages[0]"),

@@ -242,6 +242,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _INSTEAD = {
     "function_call": "; use tool_choice",
     "functions": "; use tools",
+    "store": "; remove it, or use POST /v1/responses, whose answers are stored and can be read and deleted",
 }
 
 
