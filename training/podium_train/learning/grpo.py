@@ -29,12 +29,17 @@ from podium_train.policy.twin import Batch, Twin, batches_of
 _REWARD_UNIT = 0.25
 
 
+_LEAST_OF_A_RIGHT_PLAN = 0.55
+"""However lavish: a valid plan with a wrong answer gains 0.5."""
+
+
 @dataclass(frozen=True, slots=True)
 class GrpoOptions:
     """How reinforcement learns. `kl` fades linearly to `kl_floor` over `kl_steps` steps.
 
     Right plans are charged `step_cost` for each step after the first and `sight_cost` for each earlier result
-    that a step is shown, so that of right plans the leaner one wins. Reported rewards are never charged.
+    that a step is shown, so that of right plans the leaner one wins; the most lavish still gains more than a
+    wrong one. Reported rewards are never charged.
     """
 
     steps: int = 200
@@ -169,7 +174,8 @@ class Grpo:
             return rollout.reward
         options = self.options
         steps = len(rollout.rows) - 1
-        return rollout.reward - options.step_cost * steps - options.sight_cost * rollout.sights
+        charged = rollout.reward - options.step_cost * steps - options.sight_cost * rollout.sights
+        return max(charged, _LEAST_OF_A_RIGHT_PLAN)
 
     def _divergence(self, batches: Mapping[Kind, Batch]) -> Tensor:
         """Return the summed KL divergence from the warm start over all choices, in nats."""
