@@ -1,7 +1,9 @@
-"""`podium status`: which services run, where they listen, and whether they are ready."""
+"""`podium status`: which services run, where, whether they are ready, and which file has a mistake."""
 
 import argparse
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -12,10 +14,15 @@ from podium_cli.ports import saved_ports
 from podium_cli.readiness import is_ready
 from podium_cli.services import SERVICES, Service
 from podium_cli.settings import CliSettings
+from podium_core.config.pins import load_pins
+from podium_core.config.plans import load_plans
+from podium_core.config.pool import load_pool
+from podium_core.config.tenants import load_tenants
+from podium_core.domain.errors import PodiumError
 
 
 def run(_arguments: argparse.Namespace, console: Console, home: Home, _settings: CliSettings) -> int:
-    """Show one row per service; exit code 1 unless all are ready."""
+    """Show one row per service, then mistakes in files; exit code 1 unless all is well."""
     home.read_endpoints()
     ports = saved_ports(home)
     states = asyncio.run(_states(home, ports))
@@ -30,7 +37,28 @@ def run(_arguments: argparse.Namespace, console: Console, home: Home, _settings:
             str(home.log_file(service.name)),
         )
     console.print(table)
-    return 0 if set(states.values()) == {"ready"} else 1
+    mistakes = _mistakes(home)
+    for mistake in mistakes:
+        console.print(f"{mistake}; while services run, they keep to its last good version", soft_wrap=True)
+    return 0 if set(states.values()) == {"ready"} and not mistakes else 1
+
+
+def _mistakes(home: Home) -> list[str]:
+    """Return what is wrong with each file of the home that services read again."""
+    files: tuple[tuple[Path, Callable[[Path], object]], ...] = (
+        (home.pool_file, load_pool),
+        (home.tenants_file, load_tenants),
+        (home.plans_file, load_plans),
+        (home.pins_file, load_pins),
+    )
+    found = []
+    for path, load in files:
+        try:
+            if path.exists():
+                load(path)
+        except PodiumError as error:
+            found.append(error.message)
+    return found
 
 
 async def _states(home: Home, ports: dict[str, int]) -> dict[Service, str]:

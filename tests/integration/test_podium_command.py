@@ -150,6 +150,15 @@ def test_the_example_of_a_plan_answers_as_it_stands(home: Home, capsys: pytest.C
     assert capsys.readouterr().out == "VII\n"
 
 
+def test_a_mistake_in_a_file_shows_in_the_status(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    good = home.tenants_file.read_text()
+    home.tenants_file.write_text(good + "    limits: {requests_per_minut: 3}\n")
+    assert main(["status", "--home", str(home.directory)]) == 1
+    assert f"tenants.yaml line {good.count(chr(10)) + 1}: tenants[0].limits" in capsys.readouterr().out
+    home.tenants_file.write_text(good)
+    said(home, capsys, "status")
+
+
 def test_a_second_start_and_a_half_dead_one_are_told_apart(home: Home) -> None:
     again = podium(home, "up", "--free-ports", "--no-ask")
     assert again.returncode == 0
