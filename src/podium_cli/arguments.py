@@ -202,10 +202,10 @@ def _add_usage(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def _add_stop(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     stop = _add(commands, "stop", "stop a run, a worker or everything", _STOP)
     what = stop.add_mutually_exclusive_group()
-    what.add_argument("run", nargs="?", help="the id of a run")
-    what.add_argument("--worker", metavar="ID", help="give this worker no further call")
+    what.add_argument("run", nargs="?", type=_text, help="the id of a run")
+    what.add_argument("--worker", type=_text, metavar="ID", help="give this worker no further call")
     what.add_argument("--all", action="store_true", help="give nobody a further call")
-    stop.add_argument("--tenant", default="", metavar="ID", help="only for this tenant")
+    stop.add_argument("--tenant", type=_text, default="", metavar="ID", help="only for this tenant")
     stop.add_argument("--resume", action="store_true", help="let the worker, or all, work again")
 
 
@@ -232,7 +232,9 @@ def _add_keys(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     ask = _add(commands, "ask", "ask a question", _ASK)
-    ask.add_argument("question", nargs="+", help="the question, or - to read it from standard input")
+    ask.add_argument(
+        "question", nargs="+", type=_text, help="the question, or - to read it from standard input"
+    )
     ask.add_argument("--model", default="podium", help="model name, default podium")
     ask.add_argument("--worker", help="ask this one worker, without a plan")
     ask.add_argument(
@@ -252,7 +254,9 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _add_plan(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     plan = _add(commands, "plan", "show how a question would be planned, and why", _PLAN)
-    plan.add_argument("question", nargs="+", help="the question, or - to read it from standard input")
+    plan.add_argument(
+        "question", nargs="+", type=_text, help="the question, or - to read it from standard input"
+    )
     plan.add_argument("--model", default=TIER, choices=[TIER, FAST_TIER, MAX_TIER], help="default podium")
     plan.add_argument(
         "--only", action="append", metavar="WORKER", help="let only this worker take part; repeat"
@@ -295,6 +299,13 @@ def _add_calibrate(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     calibrate.add_argument("--router", default="", metavar="HOST:PORT", help="router of another installation")
     calibrate.add_argument("--audit", default="", metavar="HOST:PORT", help="its audit service (gRPC)")
     calibrate.add_argument("--tls", type=Path, metavar="DIR", help="ca.pem and cli/{cert,key}.pem for them")
+
+
+def _text(argument: str) -> str:
+    # Bytes that are no UTF-8 come as halves of surrogate pairs, which no message can carry.
+    if not argument.isascii() and any("\ud800" <= character <= "\udfff" for character in argument):
+        raise argparse.ArgumentTypeError("must be UTF-8 text")
+    return argument
 
 
 def _positive(text: str) -> int:

@@ -52,6 +52,18 @@ def test_the_home_may_stand_before_or_after_the_command(
         assert str(tmp_path / "x") in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "command", [["ask"], ["plan"], ["stop"], ["stop", "--worker"], ["stop", "--all", "--tenant"]]
+)
+def test_bytes_that_are_no_text_are_refused_by_name(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([*command, "a\udcff"])
+    assert left.value.code == 2
+    assert "must be UTF-8 text" in capsys.readouterr().err
+
+
 def test_another_installation_needs_its_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ask", "x", "--url", "http://127.0.0.1:1"]) == 1
     assert "PODIUM_API_KEY" in capsys.readouterr().err
