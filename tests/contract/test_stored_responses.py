@@ -11,6 +11,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
+from podium_core.config.tenants import Tenant
 from podium_core.domain.conversation import ItemKey
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import RandomIds
@@ -133,6 +134,14 @@ async def test_an_answer_that_cannot_be_stored_is_given_all_the_same() -> None:
     async with _client(conversations=kept) as (client, _):
         answer = await client.responses.create(model="podium", input=ASKED)
     assert answer.output_text == "an answer"
+
+
+async def test_a_tenant_whose_words_are_not_kept_is_not_told_that_they_are() -> None:
+    kept = FakeConversations()
+    async with _client(conversations=kept, tenant=Tenant("acme", keeps_content=False)) as (client, _):
+        answer = await client.responses.create(model="podium", input=ASKED)
+    assert (answer.output_text, answer.to_dict()["store"]) == ("an answer", False)
+    assert kept.items == {}
 
 
 async def test_background_is_polled_on_any_gateway() -> None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podium_core.config.tenants import Principal
 from podium_core.domain.errors import Code, PodiumError
@@ -38,6 +38,9 @@ class ResponsesFront:
         """Return what the client asks for; raise PodiumError naming the field to blame."""
         fields = await aside(len(body), parse_object, body)
         decoded = decode_responses_request(fields, await self._earlier(fields, principal))
+        if not (principal.tenant.keeps_content or decoded.is_background):
+            # Nobody may store this tenant's words, and its clients must not believe that they can be read.
+            decoded = replace(decoded, is_stored=False, echo={**decoded.echo, "store": False})
         rendering = ResponsesRendering(decoded)
 
         async def keep(done: Answered, context: AnswerContext) -> None:
