@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from podium_router.breaker import BreakerLimits
 from tests.fakes.leaves import end_of
 from tests.fakes.otlp_receiver import OtlpReceiver
 from tests.fakes.router_rig import KEY
@@ -47,7 +48,8 @@ async def shared(tls_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Asy
             tls_dir,
             home,
             workers={"w": ABLE},
-            router={"tracer": tracers.get_tracer("router")},
+            # Tests share its worker: their failures must not add up to a pause.
+            router={"tracer": tracers.get_tracer("router"), "breaker_limits": BreakerLimits(failures=1_000)},
             otlp_endpoint=collector.endpoint,
             trusted_trace_tenants=("acme",),
             retry_max_s=2.0,
@@ -136,16 +138,21 @@ async def test_06_an_error_event_of_the_provider_is_an_error(stack: Stack) -> No
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_07_429_with_retry_after_reaches_the_client_at_once(stream: bool, stack: Stack) -> None:
-    stack.upstream.default = refusal(429, retry_after="7")
-    began_s = asyncio.get_running_loop().time()
-    async with stack.session.post("/v1/chat/completions", json=asked(stream=stream)) as response:
-        body = await response.json()
-    assert response.status == 429
-    assert response.headers["retry-after"] == "7"
-    assert body["error"]["code"] == "provider_rate_limited"
-    assert asyncio.get_running_loop().time() - began_s < 2
-    assert len(stack.upstream.requests) == 1
+async def test_07_429_with_retry_after_reaches_the_client_at_once(
+    stream: bool, tls_dir: Path, tmp_path: Path
+) -> None:
+    workers = {"w": ABLE}  # a stack of its own: the worker is paused for all afterwards
+    async with running_stack(tls_dir, tmp_path, workers=workers, retry_max_s=2.0) as stack:
+        stack.upstream.default = refusal(429, retry_after="7")
+        for code in ("provider_rate_limited", "worker_paused"):
+            began_s = asyncio.get_running_loop().time()
+            async with stack.session.post("/v1/chat/completions", json=asked(stream=stream)) as response:
+                body = await response.json()
+            assert response.status == 429
+            assert 5 <= int(response.headers["retry-after"]) <= 7
+            assert body["error"]["code"] == code
+            assert asyncio.get_running_loop().time() - began_s < 2
+        assert len(stack.upstream.requests) == 1, "the second run was told what the first one met"
 
 
 async def test_08_a_500_is_tried_again_and_then_told(stack: Stack) -> None:

@@ -20,12 +20,14 @@ _NS_PER_S = 1_000_000_000
 class LaneLimits:
     """`max_waiting` calls per worker wait at most `max_wait_s` seconds each.
 
-    A provider's wish keeps calls off its worker for at most `max_pause_s` seconds.
+    A provider's wish keeps calls off its worker for at most `max_pause_s` seconds. Pauses of up to
+    `max_pause_wait_s` are waited out, no longer than a run waits itself before it asks again.
     """
 
     max_waiting: int = 256
     max_wait_s: float = 10.0
     max_pause_s: float = 60.0
+    max_pause_wait_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Lane:
     @property
     def is_paused(self) -> bool:
         """Whether its provider has asked for a pause that is longer than any call waits."""
-        return self._pause_left_s > self._limits.max_wait_s
+        return self._pause_left_s > min(self._limits.max_wait_s, self._limits.max_pause_wait_s)
 
     @property
     def active(self) -> int:
@@ -94,7 +96,7 @@ class Lane:
             return
         loop_now_s = asyncio.get_running_loop().time()
         until = min(deadline, loop_now_s + self._limits.max_wait_s)
-        if self._steady_wait_s(place) > until - loop_now_s:
+        if self.is_paused or self._steady_wait_s(place) > until - loop_now_s:
             raise self._refusal(place)
         self._make_room(place.tenant_id)
         place.waits_until = until
@@ -115,8 +117,9 @@ class Lane:
         pause_s = min(seconds, self._limits.max_pause_s)
         self._paused_until_s = max(self._paused_until_s, self._now_s + pause_s)
         loop_now_s, left_s = asyncio.get_running_loop().time(), self._pause_left_s
-        for place in [place for place in self._turns if place.waits_until - loop_now_s < left_s]:
-            self._drop(place).set_exception(self._refusal(place))
+        for place in list(self._turns):
+            if self.is_paused or place.waits_until - loop_now_s < left_s:
+                self._drop(place).set_exception(self._refusal(place))
         self._admit_waiting()
 
     def end_pause(self) -> None:

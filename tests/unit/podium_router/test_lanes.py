@@ -245,9 +245,24 @@ async def test_who_cannot_wait_out_a_pause_is_refused_at_once_and_the_rest_go_in
     await patient.task
 
 
+async def test_nobody_waits_out_a_long_pause_however_patient() -> None:
+    of = lane(1)
+    inside = await enter(of)
+    waiting = Visitor(of)
+    await settle()
+    of.pause(7)
+    with pytest.raises(PodiumError) as refused:
+        await enter(of)
+    assert (refused.value.reason, of.is_paused) == ("WORKER_PAUSED", True)
+    with pytest.raises(PodiumError) as dropped:
+        await waiting.task
+    assert dropped.value.reason == "WORKER_PAUSED"
+    of.leave(inside)
+
+
 async def test_a_pause_can_be_called_off() -> None:
     of = lane(1)
-    of.pause(30)
+    of.pause(4)
     visitor = Visitor(of)
     await settle()
     assert [visitor.is_in] == [False]
