@@ -79,6 +79,14 @@ train-test: train-env verl-env  ## the training room's tests, with torch, TRL an
 	PODIUM_TEST_CACHE=$(TRAIN_HOME) PODIUM_TEST_VERL_PYTHON=$(VERL_VENV)/bin/python OMP_WAIT_POLICY=PASSIVE $(TRAIN_VENV)/bin/python -m pytest -o filterwarnings= -W ignore --durations=10 \
 	  tests/train_real tests/unit/train
 
+# Official clients of other languages live in a cache, one per lock, and are made on first use.
+NODE_HOME ?= $(HOME)/.cache/podium/node-$(shell sha256sum tests/node/package-lock.json | cut -c1-12)
+.PHONY: node-test
+node-test: setup  ## the official Node clients against a whole installation (needs node and npm)
+	@test -d $(NODE_HOME)/node_modules || { mkdir -p $(NODE_HOME) && cp tests/node/package*.json $(NODE_HOME)/ && \
+	  (cd $(NODE_HOME) && npm ci --silent --ignore-scripts --no-audit --no-fund); }
+	PODIUM_TEST_NODE=$(NODE_HOME) $(BIN)/pytest tests/e2e/test_clients.py -k node
+
 faults: setup  ## kill, cut, delay, fill the disk: minutes
 	$(BIN)/pytest -m slow
 

@@ -142,7 +142,7 @@ const OpenAI = require("openai").OpenAI, Anthropic = require("@anthropic-ai/sdk"
 
 @pytest.mark.skipif(
     not (shutil.which("node") and (Path(_NODE_HOME) / "node_modules" / "openai").is_dir()),
-    reason="needs node, and PODIUM_TEST_NODE: a folder where `npm install openai @anthropic-ai/sdk` was run",
+    reason="`make node-test` installs the official Node clients (needs node and npm)",
 )
 def test_node_clients_speak_all_three(podium: Cluster) -> None:
     run = subprocess.run(
