@@ -200,6 +200,7 @@ async def router_rig(
             timeouts or CallTimeouts(),
         )
         port = GrpcAudit(channel, clock, end_budget_s=end_budget_s)
+        stack.push_async_callback(port.close)
         endings = Endings(port, max_pending_ends)
         dispatcher = Dispatcher(
             catalog,
