@@ -1,5 +1,6 @@
 """Fixtures that every tier shares."""
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,14 @@ from podium_core.runtime.identity import SERVICES
 # A busy machine is no defect: tests that are about time measure it themselves.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+def _is_of_this_loop(record: logging.LogRecord) -> bool:
+    """Say no to gRPC's poller waking the closed event loop of an earlier test of this process."""
+    return "PollerCompletionQueue" not in record.getMessage()
+
+
+logging.getLogger("asyncio").addFilter(_is_of_this_loop)
 
 
 @pytest.fixture(scope="session")
