@@ -9,22 +9,21 @@ from opentelemetry import trace
 
 from podium.audit.v1 import audit_service_pb2, audit_service_pb2_grpc
 from podium_core.domain.clock import Clock
-from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.errors import PodiumError
 from podium_core.domain.run import RunOutcome
 from podium_core.orchestration.ports import OpenedRun, PlanReply, Receipt, RecorderPort, SealedRun
 from podium_core.runtime.audit_stream import AuditStream
-from podium_core.runtime.grpc_client import call_metadata, retry_unary
+from podium_core.runtime.grpc_client import call_metadata
 from podium_core.wire.plan_record import plan_contents, plan_record
 from podium_core.wire.run import RUN_KIND, RUN_OUTCOME, caps_to_proto, verdicts_to_proto
 from podium_gateway.adapters.contents import ContentShelf, HeldContents
-from podium_gateway.adapters.inside import public_error
+from podium_gateway.adapters.inside import asked_of_audit
 from podium_gateway.adapters.leases import Leases
 from podium_gateway.budgets import Budget, Budgets
 from podium_gateway.side_thread import aside
 
 T = TypeVar("T")
 
-_SERVICE = "audit"
 _MAX_INLINE_BYTES = 256 * 1024
 _CHUNK_BYTES = 256 * 1024
 _JSON = "application/json"
@@ -146,12 +145,7 @@ class AuditRecorder(RecorderPort):
             return
 
     async def _retried(self, call: Callable[[float], Awaitable[T]], budget_s: float) -> T:
-        try:
-            return await retry_unary(call, service=_SERVICE, budget_s=budget_s, clock=self._clock)
-        except PodiumError as error:
-            if error.code is Code.DEADLINE:
-                raise PodiumError(Code.AUDIT_UNAVAILABLE, "audit did not answer in time") from None
-            raise public_error(error, _SERVICE) from None
+        return await asked_of_audit(call, budget_s=budget_s, clock=self._clock)
 
     async def _put_all(self, opened: OpenedRun, held: HeldContents) -> None:
         try:

@@ -13,16 +13,15 @@ from podium.audit.v1 import (
 )
 from podium_core.domain.clock import Clock
 from podium_core.domain.conversation import Item, ItemKey
-from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.errors import PodiumError
 from podium_core.domain.ids import IdFactory
-from podium_core.runtime.grpc_client import call_metadata, retry_unary
+from podium_core.runtime.grpc_client import call_metadata
 from podium_core.wire.conversation import ITEM_KIND, item_from_proto
-from podium_gateway.adapters.inside import public_error
+from podium_gateway.adapters.inside import asked_of_audit
 from podium_gateway.ports import ConversationPort, Joined, StopPort
 
 T = TypeVar("T")
 
-_SERVICE = "audit"
 _MS_PER_S = 1_000
 
 
@@ -111,12 +110,7 @@ class AuditConversations(ConversationPort, StopPort):
         )
 
     async def _retried(self, call: Callable[[float], Awaitable[T]]) -> T:
-        try:
-            return await retry_unary(call, service=_SERVICE, budget_s=self._wait_s, clock=self._clock)
-        except PodiumError as error:
-            if error.code is Code.DEADLINE:
-                raise PodiumError(Code.AUDIT_UNAVAILABLE, "audit did not answer in time") from None
-            raise public_error(error, _SERVICE) from None
+        return await asked_of_audit(call, budget_s=self._wait_s, clock=self._clock)
 
 
 def _put_request(

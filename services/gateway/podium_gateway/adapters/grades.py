@@ -9,11 +9,11 @@ import grpc
 from podium.audit.v1 import grade_service_pb2 as pb
 from podium.audit.v1 import grade_service_pb2_grpc
 from podium_core.domain.clock import Clock
-from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.errors import PodiumError
 from podium_core.domain.gate import GradeTally
 from podium_core.domain.ids import IdFactory
-from podium_core.runtime.grpc_client import call_metadata, retry_unary
-from podium_gateway.adapters.inside import Inside, public_error
+from podium_core.runtime.grpc_client import call_metadata
+from podium_gateway.adapters.inside import Inside, asked_of_audit
 from podium_gateway.ports import GradePort
 
 _SERVICE = "audit"
@@ -57,17 +57,11 @@ class AuditGrades(GradePort):
             comment=comment,
         )
         metadata = call_metadata()
-        try:
-            answer = await retry_unary(
-                lambda timeout: self._stub.Grade(request, timeout=timeout, metadata=metadata),
-                service=_SERVICE,
-                budget_s=self._wait_s,
-                clock=self._clock,
-            )
-        except PodiumError as error:
-            if error.code is Code.DEADLINE:
-                raise PodiumError(Code.AUDIT_UNAVAILABLE, "audit did not answer in time") from None
-            raise public_error(error, _SERVICE) from None
+        answer = await asked_of_audit(
+            lambda timeout: self._stub.Grade(request, timeout=timeout, metadata=metadata),
+            budget_s=self._wait_s,
+            clock=self._clock,
+        )
         return int(answer.leaf_index)
 
     def tallies(self, tenant_id: str) -> Sequence[GradeTally]:
