@@ -7,7 +7,6 @@ from podium_core.config.tenants import Principal
 from podium_core.domain.errors import PodiumError
 from podium_core.orchestration.eligible import token_bound
 from podium_core.orchestration.events import RunEvent
-from podium_core.orchestration.ports import Delta
 from podium_gateway.answers import AnswerContext, Answered, Asked, StreamedAnswer
 from podium_gateway.codecs.anthropic_answer import (
     PING,
@@ -19,6 +18,7 @@ from podium_gateway.codecs.anthropic_answer import (
 from podium_gateway.codecs.anthropic_request import decode_count_request, decode_messages_request
 from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.errors import anthropic_error_body
+from podium_gateway.fronts.encoded_stream import EncodedStream
 from podium_gateway.side_thread import aside
 
 _BYTES_PER_TOKEN = 4
@@ -63,13 +63,13 @@ class MessagesRendering:
         return MessagesStream(context, shows_thinking=self.shows_thinking)
 
 
-class MessagesStream(StreamedAnswer):
+class MessagesStream(EncodedStream[MessageEncoder]):
     """Renders a run as `message_start`, blocks, `message_delta` and `message_stop`."""
 
     def __init__(self, context: AnswerContext, *, shows_thinking: bool) -> None:
-        super().__init__(context)
-        self._encoder = MessageEncoder(context.run_id, model=context.model, shows_thinking=shows_thinking)
-        self._is_started = False
+        super().__init__(
+            context, MessageEncoder(context.run_id, model=context.model, shows_thinking=shows_thinking)
+        )
 
     def keep_alive(self) -> str:
         """Return a ping, which readers of parsed events see too."""
@@ -81,23 +81,10 @@ class MessagesStream(StreamedAnswer):
     def _news(self, event: RunEvent, texts: list[str]) -> None:
         """Tell nothing: the protocol has no place for it."""
 
-    def _delta(self, delta: Delta, texts: list[str]) -> None:
-        self._start(texts)
-        texts.append(self._encoder.delta(delta))
-
-    def _answered(self, done: Answered, texts: list[str]) -> None:
-        self._start(texts)
-        texts.append(self._encoder.finish(done.finished, done.answer, done.podium))
-
     def _failed(self, error: PodiumError, podium: Mapping[str, object] | None, *, is_sealed: bool) -> str:
         del is_sealed  # without message_stop no reader takes the message for whole
         body = anthropic_error_body(error)
         return error_event(body if podium is None else {**body, "podium": podium})
-
-    def _start(self, texts: list[str]) -> None:
-        if not self._is_started:
-            self._is_started = True
-            texts.append(self._encoder.start())
 
 
 async def counted_tokens(body: bytes) -> str:

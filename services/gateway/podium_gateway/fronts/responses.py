@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from podium_core.config.tenants import Principal
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.orchestration.events import Planned, RunEvent, StepEnded, StepResult, StepStarted
-from podium_core.orchestration.ports import Delta, PlanReply
+from podium_core.orchestration.ports import PlanReply
 from podium_gateway.answers import AnswerContext, Answered, Asked, Fields, StreamedAnswer
 from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.openai_answer import json_text
@@ -21,6 +21,7 @@ from podium_gateway.codecs.responses_request import (
 )
 from podium_gateway.codecs.strict_json import parse_object
 from podium_gateway.errors import INTERNAL_MESSAGE
+from podium_gateway.fronts.encoded_stream import EncodedStream
 from podium_gateway.side_thread import aside
 from podium_gateway.stored import StoredResponse, StoredResponses
 
@@ -117,14 +118,12 @@ class ResponsesRendering:
         return [_ended(step, is_demo=context.view.is_demo(step.worker_id)) for step in steps]
 
 
-class ResponsesStream(StreamedAnswer):
+class ResponsesStream(EncodedStream[ResponseEncoder]):
     """Renders a run as items that open, grow and close, then one terminal event."""
 
     def __init__(self, context: AnswerContext, frame: ResponseFrame, *, wants_summary: bool) -> None:
-        super().__init__(context)
-        self._encoder = ResponseEncoder(frame)
+        super().__init__(context, ResponseEncoder(frame))
         self._wants_summary = wants_summary
-        self._is_started = False
 
     def keep_alive(self) -> str:
         """Return `response.in_progress`, since readers of parsed events never see a comment."""
@@ -153,14 +152,6 @@ class ResponsesStream(StreamedAnswer):
             return _ended(event.result, is_demo=view.is_demo(event.result.worker_id))
         return ""
 
-    def _delta(self, delta: Delta, texts: list[str]) -> None:
-        self._start(texts)
-        texts.append(self._encoder.delta(delta))
-
-    def _answered(self, done: Answered, texts: list[str]) -> None:
-        self._start(texts)
-        texts.append(self._encoder.finish(done.finished, done.answer, done.podium))
-
     def _failed(self, error: PodiumError, podium: Mapping[str, object] | None, *, is_sealed: bool) -> str:
         del is_sealed  # a response that failed is never taken for whole
         texts: list[str] = []
@@ -168,11 +159,6 @@ class ResponsesStream(StreamedAnswer):
         message = INTERNAL_MESSAGE if error.code is Code.INTERNAL else error.message
         texts.append(self._encoder.failed(error, message, podium))
         return "".join(texts)
-
-    def _start(self, texts: list[str]) -> None:
-        if not self._is_started:
-            self._is_started = True
-            texts.append(self._encoder.start())
 
 
 def _planned(reply: PlanReply) -> str:
