@@ -1,5 +1,6 @@
 """The embedding port in memory."""
 
+import asyncio
 import struct
 from dataclasses import dataclass, field
 
@@ -14,10 +15,13 @@ class FakeEmbedder(EmbedPort):
 
     calls: list[EmbedCall] = field(default_factory=list)
     error: PodiumError | None = None
+    gate: asyncio.Event | None = None
 
     async def embed(self, call: EmbedCall) -> Embedded:
-        """Give them, or raise what is set."""
+        """Give them once the gate is open, or raise what is set."""
         self.calls.append(call)
+        if self.gate is not None:
+            await self.gate.wait()
         if self.error is not None:
             raise self.error
         vectors = [struct.pack("<2f", i, len(str(item))) for i, item in enumerate(call.inputs)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -78,7 +79,17 @@ async def test_an_audit_that_is_gone_is_said_to_be_so_in_time(tmp_path: Path, tl
         gateway = AuditLimits(channel, "a", SystemClock(), wait_s=0.2)
         with pytest.raises(PodiumError) as caught:
             await gateway.lease([SliceRequest(RUNS, needed=1, wanted=1)])
-    assert caught.value.code in (Code.AUDIT_UNAVAILABLE, Code.DEADLINE)
+    assert caught.value.code is Code.AUDIT_UNAVAILABLE
+
+
+async def test_an_audit_that_hangs_is_unavailable_too(tls_dir: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        async with open_channel(address, "audit", tls_of(tls_dir, "gateway")) as channel:
+            gateway = AuditLimits(channel, "a", SystemClock(), wait_s=0.2)
+            with pytest.raises(PodiumError) as caught:
+                await gateway.lease([SliceRequest(RUNS, needed=1, wanted=1)])
+    assert caught.value.code is Code.AUDIT_UNAVAILABLE
 
 
 @pytest.mark.parametrize("caller", ["router", "conductor", "cli"])

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from podium_core.domain.clock import Clock
+from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import IdFactory
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import AttemptKind, Caps, Question
@@ -66,3 +67,11 @@ class RunContext:
     def left_s(self) -> float:
         """Seconds until the run's deadline; negative when it is over."""
         return (self.deadline_ns - self.clock.monotonic_ns()) / 1e9
+
+    def out_of_time(self) -> PodiumError:
+        """Return what an attempt failed of whose time was over: the run's, or only its own."""
+        if self.left_s <= 0:
+            return PodiumError(
+                Code.DEADLINE, "the run's time is over; raise podium.max_seconds", reason="RUN_DEADLINE"
+            )
+        return PodiumError(Code.DEADLINE, "the worker did not answer in time", reason="STEP_DEADLINE")

@@ -31,7 +31,7 @@ async def embed(context: RunContext, embedder: EmbedPort, worker: Worker) -> Ste
     except PodiumError as failure:
         error = failure
     except TimeoutError:
-        error = PodiumError(Code.DEADLINE, "the worker did not answer in time", reason="STEP_DEADLINE")
+        error = context.out_of_time()
     except asyncio.CancelledError:
         error = PodiumError(Code.CANCELLED, "the run was cancelled")
         raise

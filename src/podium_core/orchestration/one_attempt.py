@@ -103,7 +103,7 @@ async def make_attempt(context: RunContext, task: StepTask, attempt: Attempt, em
     except PodiumError as error:
         attempt.error = error
     except TimeoutError:
-        attempt.error = _timeout(context)
+        attempt.error = context.out_of_time()
     except asyncio.CancelledError:
         attempt.error = PodiumError(Code.CANCELLED, "the attempt was cancelled")
         raise
@@ -169,14 +169,6 @@ def _output_limit(context: RunContext, task: StepTask, worker: Worker) -> int:
     wanted = context.max_output_tokens if task.is_answer else None
     limit = wanted if wanted is not None else context.limits.inner_step_output_tokens
     return min(limit, worker.card.max_output_tokens or limit)
-
-
-def _timeout(context: RunContext) -> PodiumError:
-    if context.left_s <= 0:
-        return PodiumError(
-            Code.DEADLINE, "the run's time is over; raise podium.max_seconds", reason="RUN_DEADLINE"
-        )
-    return PodiumError(Code.DEADLINE, "the worker did not answer in time", reason="STEP_DEADLINE")
 
 
 def _account(context: RunContext, attempt: Attempt) -> AttemptResult:

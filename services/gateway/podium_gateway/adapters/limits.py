@@ -6,13 +6,10 @@ import grpc
 
 from podium.audit.v1 import limit_service_pb2, limit_service_pb2_grpc
 from podium_core.domain.clock import Clock
-from podium_core.domain.errors import PodiumError
-from podium_core.runtime.grpc_client import call_metadata, retry_unary
+from podium_core.runtime.grpc_client import call_metadata
 from podium_core.wire.limits import limit_name_to_proto
-from podium_gateway.adapters.inside import public_error
+from podium_gateway.adapters.inside import asked_of_audit
 from podium_gateway.ports import Slice, SliceRequest
-
-_SERVICE = "audit"
 
 
 class AuditLimits:
@@ -27,20 +24,16 @@ class AuditLimits:
         self._wait_s = wait_s
 
     async def lease(self, wanted: Sequence[SliceRequest]) -> Sequence[Slice]:
-        """Return one slice for each request; raise PodiumError when audit does not answer in time."""
+        """Return one slice for each request; raise PodiumError: AUDIT_UNAVAILABLE without an answer."""
         request = limit_service_pb2.LeaseSlicesRequest(
             holder_id=self._holder_id, slices=[_to_proto(slice_) for slice_ in wanted]
         )
         metadata = call_metadata()
-        try:
-            answer = await retry_unary(
-                lambda timeout: self._stub.LeaseSlices(request, timeout=timeout, metadata=metadata),
-                service=_SERVICE,
-                budget_s=self._wait_s,
-                clock=self._clock,
-            )
-        except PodiumError as error:
-            raise public_error(error, _SERVICE) from None
+        answer = await asked_of_audit(
+            lambda timeout: self._stub.LeaseSlices(request, timeout=timeout, metadata=metadata),
+            budget_s=self._wait_s,
+            clock=self._clock,
+        )
         return [_from_proto(slice_) for slice_ in answer.slices]
 
 
