@@ -140,7 +140,7 @@ docs: setup  ## regenerate the pages that come from code
 docs-check: docs
 	@git diff --exit-code --stat -- docs || { echo "docs/ is stale: run 'make docs' and commit"; exit 1; }
 
-EXTRAS := gateway conductor router audit cli all dev
+EXTRAS := gateway conductor router audit postgres parquet timestamps cli all dev
 lock: setup  ## refresh requirements/*.txt from pyproject.toml, keeping pins that still fit
 	@for extra in $(EXTRAS); do \
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header \
