@@ -75,6 +75,12 @@ class FakePool:
             raise self.pool
         return self.pool
 
+    async def newer(self, pool_digest: str, timeout_s: float) -> Pool | None:
+        """Return the pool if it was swapped."""
+        del timeout_s
+        pool = self.current()
+        return pool if pool.pool_digest != pool_digest else None
+
 
 @dataclass(slots=True)
 class FakeLeases:

@@ -238,7 +238,7 @@ async def test_what_the_conductor_objects_to_is_not_the_clients_fault(tls_dir: P
     assert (status, answer["podium"]["plan"]["source"]) == (200, "fallback")
 
 
-async def test_a_stale_pool_is_fetched_again_and_the_client_told_to_retry(
+async def test_a_stale_pool_that_cannot_be_renewed_tells_the_client_to_retry(
     tls_dir: Path, tmp_path: Path
 ) -> None:
     async with _house(tls_dir, tmp_path) as house:
@@ -247,7 +247,7 @@ async def test_a_stale_pool_is_fetched_again_and_the_client_told_to_retry(
         async with house.session.post("/v1/chat/completions", json=ASKED) as response:
             assert response.status == 503
             assert "x-should-retry" not in response.headers
-        await _until(lambda: router.list_calls == 2)
+        await _until(lambda: router.list_calls >= 2)
 
 
 @pytest.mark.parametrize("stream", [False, True])

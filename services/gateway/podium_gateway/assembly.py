@@ -7,6 +7,7 @@ from podium_core.config.tenants import Tenants
 from podium_core.domain.clock import Clock
 from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
+from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.ports import EmbedPort, NoEmbeddings, PlannerPort, RecorderPort, WorkerPort
 from podium_core.orchestration.runner import Runner
 from podium_core.runtime.telemetry import Telemetry
@@ -71,9 +72,7 @@ def build_edge(
     observer = RunTelemetry(telemetry, clock, frozenset(settings.trusted_trace_tenants))
     limits = settings.runner_limits
 
-    def runner_over(workers: WorkerPort, recorder: RecorderPort) -> Runner:
-        return Runner(backing.planner, workers, recorder, clock, ids, limits, observer, backing.embedder)
-
+    runner_over = _runners(backing, limits, observer, clock, ids)
     intake = _intake(backing, settings, observer, clock)
     continuations = _continuations(backing, settings)
     runs = Runs(
@@ -114,6 +113,27 @@ def build_edge(
         clock=clock,
         inner_step_output_tokens=settings.inner_step_output_tokens,
     )
+
+
+def _runners(
+    backing: Backing, limits: RunnerLimits, observer: RunTelemetry, clock: Clock, ids: IdFactory
+) -> Callable[[WorkerPort, RecorderPort], Runner]:
+    """Return what makes runners: those that perform, and those that only plan."""
+
+    def runner_over(workers: WorkerPort, recorder: RecorderPort) -> Runner:
+        return Runner(
+            backing.planner,
+            workers,
+            recorder,
+            clock,
+            ids,
+            limits,
+            observer,
+            backing.embedder,
+            pools=backing.pool,
+        )
+
+    return runner_over
 
 
 def _intake(backing: Backing, settings: GatewaySettings, observer: RunTelemetry, clock: Clock) -> Intake:

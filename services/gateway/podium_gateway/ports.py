@@ -10,6 +10,7 @@ from podium_core.domain.gate import GradeTally
 from podium_core.domain.limits import LimitName
 from podium_core.domain.pool import Pool
 from podium_core.orchestration.events import RunEvent
+from podium_core.orchestration.ports import FreshPoolPort
 from podium_core.orchestration.request import RunRequest
 
 
@@ -21,7 +22,7 @@ class RunnerPort(Protocol):
         ...
 
 
-class PoolPort(Protocol):
+class PoolPort(FreshPoolPort, Protocol):
     """Knows the workers of this moment."""
 
     def current(self) -> Pool:

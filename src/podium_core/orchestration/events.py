@@ -1,6 +1,6 @@
 """What a run tells its caller while it happens."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from podium_core.domain.errors import PodiumError
@@ -111,6 +111,19 @@ class RoundResult:
         if self.failure:
             return "unplanned"
         return "accepted" if self.accepted else "changed" if self.changed else "kept"
+
+
+def round_facts(rounds: Sequence[RoundResult]) -> dict[str, str]:
+    """Return what the record says of the rounds; without grades a flip can only be told as a change."""
+    facts = {
+        "round_count": str(len(rounds)),
+        "flip_count": str(sum(result.changed for result in rounds)),
+        "accepted": "yes" if rounds[-1].accepted else "no",
+    }
+    for result in rounds[1:]:
+        failure = f" {result.failure}" if result.failure else ""
+        facts[f"round.{result.round}"] = f"{result.effect}{failure}"
+    return facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan
 from podium_core.domain.plan_prompt import PlanPrompt
 from podium_core.domain.policy import Verdict
-from podium_core.domain.pool import Worker
+from podium_core.domain.pool import Pool, Worker
 from podium_core.domain.run import (
     AttemptKind,
     AttemptOutcome,
@@ -322,6 +322,23 @@ class NoEmbeddings(EmbedPort):
         raise PodiumError(
             Code.UNAVAILABLE, f"{call.worker_id} cannot make embeddings here", reason="NO_EMBEDDINGS"
         )
+
+
+class FreshPoolPort(Protocol):
+    """Knows whether the workers have changed since a run began."""
+
+    async def newer(self, pool_digest: str, timeout_s: float) -> Pool | None:
+        """Return the pool of now; None when that one is still it, or none can be had in time."""
+        ...
+
+
+class NoFreshPool(FreshPoolPort):
+    """For runners whose pool never changes."""
+
+    async def newer(self, pool_digest: str, timeout_s: float) -> Pool | None:
+        """Return None."""
+        del pool_digest, timeout_s
+        return None
 
 
 class RecorderPort(Protocol):

@@ -30,13 +30,16 @@ from podium_core.orchestration.events import (
     StepEnded,
     StepResult,
     StepStarted,
+    round_facts,
 )
 from podium_core.orchestration.ledger import Ledger
 from podium_core.orchestration.limits import RunnerLimits
 from podium_core.orchestration.perform import Round
 from podium_core.orchestration.ports import (
     EmbedPort,
+    FreshPoolPort,
     NoEmbeddings,
+    NoFreshPool,
     ObserverPort,
     PlannerPort,
     PlanReply,
@@ -46,10 +49,13 @@ from podium_core.orchestration.ports import (
     Unobserved,
     WorkerPort,
 )
+from podium_core.orchestration.replanning import Replanning, is_stale
 from podium_core.orchestration.request import RunRequest
 from podium_core.orchestration.retry_budget import RetryBudget
 
 T = TypeVar("T")
+
+_NEVER_NEW = NoFreshPool()
 
 
 @dataclass(slots=True)
@@ -65,6 +71,8 @@ class _Progress:
     rounds: list[RoundResult] = field(default_factory=list)
     error: PodiumError | None = None
     outcome: RunOutcome = RunOutcome.CANCELLED
+    has_spoken: bool = False
+    is_replanned: bool = False
 
 
 class Runner:
@@ -80,6 +88,8 @@ class Runner:
         limits: RunnerLimits = RunnerLimits(),
         observer: ObserverPort = Unobserved(),
         embedder: EmbedPort = NoEmbeddings(),
+        *,
+        pools: FreshPoolPort = _NEVER_NEW,
     ) -> None:
         self._planner = planner
         self._workers = workers
@@ -90,6 +100,7 @@ class Runner:
         self._observer = observer
         self._retries = RetryBudget()
         self._embedder = embedder
+        self._replanning = Replanning(planner, recorder, pools)
         self._closing: set[asyncio.Future[Any]] = set()
 
     async def run(self, request: RunRequest, pool: Pool) -> AsyncGenerator[RunEvent, None]:
@@ -243,15 +254,20 @@ class Runner:
                 async for event in events:
                     if isinstance(event, StepEnded):
                         progress.steps.append(event.result)
+                    progress.has_spoken |= isinstance(event, AnswerDelta)
                     yield event
             self._conclude(progress, current, reply.plan)
+            if (anew := await self._anew(progress, request, reply.plan, verdicts)) is not None:
+                reply, verdicts = anew
+                yield Planned(request.run_id, reply, verdicts)
+                continue
             if progress.error is not None or reply.plan.round + 1 >= request.caps.max_rounds:
                 break
             reply = await self._next_plan(progress, request, reply)
             if reply is not None:
                 yield Planned(request.run_id, reply, verdicts)
         if len(progress.rounds) > 1:
-            await self._note(request.run_id, "rounds", _round_facts(progress.rounds))
+            await self._note(request.run_id, "rounds", round_facts(progress.rounds))
         answer = progress.answer
         if answer is not None and request.stream and (not live or progress.walked_back):
             for result in (answer, *progress.more_answers):
@@ -285,6 +301,19 @@ class Runner:
         if not reply.plan.steps:
             progress.rounds.append(RoundResult(reply.plan.round, 0, accepted=True))
         return reply
+
+    async def _anew(
+        self, progress: _Progress, request: RunRequest, last: Plan, verdicts: tuple[Verdict, ...]
+    ) -> tuple[PlanReply, tuple[Verdict, ...]] | None:
+        """Return a plan on the pool of now if the run's own is gone: once, and if nothing was said."""
+        if not is_stale(progress.error) or progress.has_spoken or progress.is_replanned:
+            return None
+        progress.is_replanned = True
+        anew = await self._replanning.anew(progress.context, request, verdicts, last)
+        if anew is None:
+            return None
+        progress.error, progress.asking = None, anew.asking
+        return anew.reply, anew.verdicts
 
     async def _note(self, run_id: str, kind: str, facts: Mapping[str, str]) -> None:
         await self._recorder.note(run_id, self._ids.new("evt"), kind, facts)
@@ -358,16 +387,3 @@ def _usages(context: RunContext, answers: Sequence[StepResult]) -> tuple[Usage, 
 def _differ(one: StepResult, other: StepResult) -> bool:
     """Say whether two answers differ in more than white space."""
     return one.text.split() != other.text.split() or one.tool_calls != other.tool_calls
-
-
-def _round_facts(rounds: Sequence[RoundResult]) -> dict[str, str]:
-    """Return what the record says of the rounds; without grades a flip can only be told as a change."""
-    facts = {
-        "round_count": str(len(rounds)),
-        "flip_count": str(sum(result.changed for result in rounds)),
-        "accepted": "yes" if rounds[-1].accepted else "no",
-    }
-    for result in rounds[1:]:
-        failure = f" {result.failure}" if result.failure else ""
-        facts[f"round.{result.round}"] = f"{result.effect}{failure}"
-    return facts

@@ -27,6 +27,7 @@ class PoolCache:
         self._pool: Pool | None = None
         self._wanted = asyncio.Event()
         self._failed = False
+        self._looking = asyncio.Lock()
 
     @property
     def is_loaded(self) -> bool:
@@ -47,6 +48,26 @@ class PoolCache:
     def refresh_soon(self) -> None:
         """Look again now: somebody met a newer pool."""
         self._wanted.set()
+
+    async def newer(self, pool_digest: str, timeout_s: float) -> Pool | None:
+        """Return the pool of now unless it is that one; look again as long as it is, for `timeout_s`.
+
+        Many runs may ask at once when the pool changes: they share one look.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    if (pool := await self._other_than(pool_digest)) is not None:
+                        return pool
+                    await asyncio.sleep(_FIRST_PAUSE_S)
+        except TimeoutError:
+            return None
+
+    async def _other_than(self, pool_digest: str) -> Pool | None:
+        async with self._looking:
+            if self._pool is None or self._pool.pool_digest == pool_digest:
+                await self.refresh()
+        return self._pool if self._pool is not None and self._pool.pool_digest != pool_digest else None
 
     async def keep(self) -> None:
         """Refresh until cancelled; often while there is no pool yet."""
