@@ -79,7 +79,7 @@ class SqliteRunKeys:
                 " restore the key store that belongs to this log"
             )
         self._pool = deque(
-            (key_no, self._wrapper.unwrap(wrapped, _context(key_no))) for key_no, wrapped in rows
+            (key_no, self._wrapper.unwrap(wrapped, run_key_context(key_no))) for key_no, wrapped in rows
         )
 
     def take(self) -> tuple[int, bytes]:
@@ -116,7 +116,7 @@ class SqliteRunKeys:
             try:
                 connection.executemany(
                     "INSERT INTO run_keys VALUES (?, ?)",
-                    [(key_no, self._wrapper.wrap(key, _context(key_no))) for key_no, key in fresh],
+                    [(key_no, self._wrapper.wrap(key, run_key_context(key_no))) for key_no, key in fresh],
                 )
                 connection.execute("COMMIT")
             finally:
@@ -134,7 +134,7 @@ class SqliteRunKeys:
 def _get(connection: sqlite3.Connection, wrapper: KeyWrapper, key_no: int) -> bytes | None:
     with store_errors():
         row = connection.execute("SELECT wrapped FROM run_keys WHERE key_no = ?", (key_no,)).fetchone()
-    return wrapper.unwrap(row[0], _context(key_no)) if row else None
+    return wrapper.unwrap(row[0], run_key_context(key_no)) if row else None
 
 
 def _last_made(connection: sqlite3.Connection) -> int:
@@ -142,5 +142,6 @@ def _last_made(connection: sqlite3.Connection) -> int:
     return int(last)
 
 
-def _context(key_no: int) -> bytes:
+def run_key_context(key_no: int) -> bytes:
+    """Return what a wrapped key is bound to: its number."""
     return f"podium-run-key/1\x00{key_no}".encode()

@@ -1,0 +1,1 @@
+"""PostgreSQL behind the ports: what several replicas of audit share."""
