@@ -218,7 +218,9 @@ def _add_keys(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     listing = _add(does, "list", "show the keys there are, never their secrets", "")
     create.add_argument("id", help="a name for the key; it shows in the log, the key itself never does")
     create.add_argument("--tenant", default="", metavar="ID", help="whose key it is, if there are several")
-    create.add_argument("--role", action="append", choices=["client", "auditor"], help="default client")
+    create.add_argument(
+        "--role", action="append", choices=["client", "auditor", "examiner"], help="default client"
+    )
     create.add_argument("--expires", metavar="DAY", help="day or UTC time from which it works no more")
     rotate.add_argument(
         "--overlap", default="24h", metavar="SPAN", help="how long the old works on, default 24h"

@@ -35,6 +35,7 @@ KEYS = (
     ("acme", "key2", ("client",)),
     ("acme", "auditor", ("auditor",)),
     ("other", "key3", ("client", "auditor")),
+    ("other", "examiner", ("examiner",)),
 )
 
 

@@ -8,37 +8,35 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from aiohttp import web
 
-from podium_audit import export, run_page
+from podium_audit import export, pages, run_page
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import Applied, Event, RecordRead
 from podium_audit.group_commit import GroupCommit, unavailable
 from podium_audit.ports import StoreError
+from podium_audit.proofs.proof_pages import ProofPages
 from podium_audit.readers import Readers
 from podium_audit.run_page import FoundRun
 from podium_core.config.tenants import Principal, Tenants
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.ids import IdFactory
-from podium_core.runtime.http_server import SERVER
 from podium_core.runtime.http_status import HTTP_STATUS_OF_CODE
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _MAX_LIMIT: Final = 200
 _DEFAULT_LIMIT: Final = 50
-_MAX_DIGITS: Final = 9
 _MAX_READS: Final = 64
 _MAX_READS_OF_TENANT: Final = 16
 _BEARER: Final = "Bearer "
-_PRINCIPAL: Final = web.RequestKey("principal", Principal)
-_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Server": SERVER}
+_OPEN: Final = ("/healthz", "/readyz")
 
 _log = logging.getLogger(__name__)
 
@@ -62,40 +60,40 @@ class AuditHttp:
         app.router.add_get("/v1/runs", self._list)
         app.router.add_get("/v1/runs/{run_id}", self._show)
         app.router.add_get("/v1/runs/{run_id}/export", self._export)
-        app.router.add_get("/v1/checkpoint", self._checkpoint)
+        ProofPages(self.readers).add_to(app)
         app.router.add_get("/v1/vkey", self._vkey)
         return app
 
     async def _healthz(self, _request: web.Request) -> web.Response:
-        return web.json_response({"status": "ok"}, headers=_HEADERS)
+        return web.json_response({"status": "ok"}, headers=pages.HEADERS)
 
     async def _readyz(self, _request: web.Request) -> web.Response:
         if self.commit.is_healthy:
-            return web.json_response({"status": "ready"}, headers=_HEADERS)
-        return web.json_response({"status": "the log cannot commit"}, status=503, headers=_HEADERS)
+            return web.json_response({"status": "ready"}, headers=pages.HEADERS)
+        return web.json_response({"status": "the log cannot commit"}, status=503, headers=pages.HEADERS)
 
     async def _list(self, request: web.Request) -> web.Response:
-        query = _query(request, "limit", "before")
-        limit = _limit(query.get("limit"))
+        query = pages.query(request, "limit", "before")
+        limit = pages.number("limit", query.get("limit"), low=1, high=_MAX_LIMIT, default=_DEFAULT_LIMIT)
         before = query.get("before")
-        principal = request[_PRINCIPAL]
+        principal = request[pages.PRINCIPAL]
         page = await self.readers.ask(
             lambda view: run_page.list_runs(view, principal, limit=limit, before=before)
         )
         if page is None:
             raise invalid("before must be the id of a run that this key may see", param="before")
-        return web.json_response(page, headers=_HEADERS)
+        return web.json_response(page, headers=pages.HEADERS)
 
     async def _show(self, request: web.Request) -> web.Response:
-        _query(request)
+        pages.query(request)
         found = await self._find(request)
         applied = await self._record(request, found, "show", with_content=True)
         page = await self.readers.ask(lambda view: run_page.run_page(view, found, applied.checkpoint))
         text = json.dumps(page, ensure_ascii=False)
-        return web.Response(text=text, content_type="application/json", headers=_HEADERS)
+        return web.Response(text=text, content_type="application/json", headers=pages.HEADERS)
 
     async def _export(self, request: web.Request) -> web.StreamResponse:
-        with_content = _flag("content", _query(request, "content").get("content", "true"))
+        with_content = pages.flag("content", pages.query(request, "content").get("content", "true"))
         found = await self._find(request)
         applied = await self._record(request, found, "export", with_content=with_content)
         wanted = export.ExportOf(
@@ -110,19 +108,12 @@ class AuditHttp:
         async with aclosing(chunks):
             return await _send(request, chunks, f"{found.row.run_id}.podium.jsonl")
 
-    async def _checkpoint(self, request: web.Request) -> web.Response:
-        _query(request)
-        newest = await self.readers.ask(lambda view: view.log.checkpoint())
-        if newest is None:
-            raise PodiumError(Code.NOT_FOUND, "the log is empty: it has no checkpoint yet")
-        return web.Response(text=newest.note, headers=_HEADERS)
-
     async def _vkey(self, request: web.Request) -> web.Response:
-        _query(request)
-        return web.Response(text=self.signer.vkey + "\n", headers=_HEADERS)
+        pages.query(request)
+        return web.Response(text=self.signer.vkey + "\n", headers=pages.HEADERS)
 
     async def _find(self, request: web.Request) -> FoundRun:
-        run_id, principal = request.match_info["run_id"], request[_PRINCIPAL]
+        run_id, principal = request.match_info["run_id"], request[pages.PRINCIPAL]
         found = await self.readers.ask(lambda view: run_page.find(view, principal, run_id))
         if found is None:
             raise PodiumError(Code.NOT_FOUND, "there is no such run")
@@ -135,7 +126,7 @@ class AuditHttp:
         command = RecordRead(
             Event(event_id, hashlib.sha256(event_id.encode()).digest(), "audit"),
             found.row.run_id,
-            request[_PRINCIPAL].key_id,
+            request[pages.PRINCIPAL].key_id,
             action,
             with_content,
         )
@@ -156,9 +147,9 @@ class _Admission:
 
         @web.middleware
         async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if not request.path.startswith("/v1/"):
+            if request.path in _OPEN:
                 return await handler(request)
-            principal = request[_PRINCIPAL] = self._authenticate(request)
+            principal = request[pages.PRINCIPAL] = self._authenticate(request)
             with self._place(principal.tenant.tenant_id):
                 response = await handler(request)
                 await response.prepare(request)
@@ -209,7 +200,7 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 def refusal(error: PodiumError, status: int | None = None) -> web.Response:
     """Return the answer to an error; `status` overrides that of the error's code."""
-    headers = dict(_HEADERS)
+    headers = dict(pages.HEADERS)
     if error.retry_after_s is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
     body = {"error": {"code": error.code.value, "message": error.message}}
@@ -222,7 +213,7 @@ async def _send(
     """Stream chunks; a failure after the first one cuts the connection, so the file is plainly not whole."""
     first = await anext(chunks)
     response = web.StreamResponse(
-        headers={**_HEADERS, "Content-Disposition": f'attachment; filename="{filename}"'}
+        headers={**pages.HEADERS, "Content-Disposition": f'attachment; filename="{filename}"'}
     )
     response.content_type = "application/x-ndjson"
     await response.prepare(request)
@@ -237,27 +228,3 @@ async def _send(
         return response
     await response.write_eof()
     return response
-
-
-def _query(request: web.Request, *known: str) -> Mapping[str, str]:
-    for name in request.query:
-        if name not in known:
-            allowed = f"one of {', '.join(known)}" if known else "none"
-            raise invalid(
-                f"unknown query parameter {name[:64]!r}: this page knows {allowed}", param=name[:64]
-            )
-    return request.query
-
-
-def _limit(text: str | None) -> int:
-    if text is None:
-        return _DEFAULT_LIMIT
-    if not (len(text) <= _MAX_DIGITS and text.isascii() and text.isdigit() and 1 <= int(text) <= _MAX_LIMIT):
-        raise invalid(f"limit must be a number from 1 to {_MAX_LIMIT}", param="limit")
-    return int(text)
-
-
-def _flag(name: str, text: str) -> bool:
-    if text not in ("true", "false"):
-        raise invalid(f"{name} must be true or false", param=name)
-    return text == "true"

@@ -69,7 +69,7 @@ def load_tail(reader: LogReader, size: int) -> TreeTail:
     count = size
     while count:
         width = count % TILE_WIDTH
-        hashes = _tile(reader, len(partial), count // TILE_WIDTH) if width else b""
+        hashes = read_tile(reader, len(partial), count // TILE_WIDTH) if width else b""
         if len(hashes) < width * merkle.HASH_BYTES:
             raise StoreError("a tile at the end of the tree is missing")
         partial.append(bytearray(hashes[: width * merkle.HASH_BYTES]))
@@ -93,7 +93,7 @@ class TileNodes:
         place = tile_level, first // TILE_WIDTH
         tile = self._tiles.get(place)
         if tile is None:
-            tile = self._tiles[place] = _tile(self._reader, *place)
+            tile = self._tiles[place] = read_tile(self._reader, *place)
         begin = first % TILE_WIDTH * merkle.HASH_BYTES
         end = begin + (merkle.HASH_BYTES << inner)
         if len(tile) < end:
@@ -109,7 +109,8 @@ def inclusion_proof(nodes: TileNodes, index: int, size: int) -> list[bytes]:
     return merkle.inclusion_path(index, size, nodes)
 
 
-def _tile(reader: LogReader, level: int, index: int) -> bytes:
+def read_tile(reader: LogReader, level: int, index: int) -> bytes:
+    """Return the hashes of a tile as far as there are any. Raises StoreError."""
     stored = reader.tile(level, index)
     if stored or level:
         return stored

@@ -1,4 +1,4 @@
-"""The Merkle tree of RFC 6962 §2.1: hashes, an append-only frontier, and which ranges prove inclusion.
+"""The Merkle tree of RFC 6962 §2.1: hashes, an append-only frontier, proofs of inclusion and consistency.
 
 Pure arithmetic over hashes. Where hashes are stored is the caller's business: a path is given as ranges
 of leaves, which split into perfect subtrees that any store can look up.
@@ -107,10 +107,47 @@ def inclusion_ranges(index: int, size: int) -> list[tuple[int, int]]:
 
 def inclusion_path(index: int, size: int, node: Callable[[int, int], bytes]) -> list[bytes]:
     """Return the inclusion proof of leaf `index`; `node(level, index)` looks up a perfect subtree's root."""
-    return [
-        fold([node(level, at) for level, at in subtrees(begin, end)])
-        for begin, end in inclusion_ranges(index, size)
-    ]
+    return _nodes(inclusion_ranges(index, size), node)
+
+
+def consistency_ranges(old_size: int, size: int) -> list[tuple[int, int]]:
+    """Return the leaf ranges [begin, end) whose hashes prove that a tree of `size` continues the older one.
+
+    RFC 6962 §2.1.2. Nothing need be shown for an empty older tree or for the tree itself. Raises
+    ValueError when the older tree is larger.
+    """
+    if not 0 <= old_size <= size:
+        raise ValueError(f"a tree of {size} leaves cannot continue one of {old_size}")
+    if old_size in (0, size):
+        return []
+    ranges: list[tuple[int, int]] = []
+    begin, end = 0, size
+    while old_size != end:
+        split = begin + (1 << (end - begin - 1).bit_length() - 1)
+        if old_size <= split:
+            ranges.append((split, end))
+            end = split
+        else:
+            ranges.append((begin, split))
+            begin = split
+    if begin:  # otherwise this last piece is the older tree itself, whose root the reader knows
+        ranges.append((begin, end))
+    ranges.reverse()
+    return ranges
+
+
+def consistency_path(old_size: int, size: int, node: Callable[[int, int], bytes]) -> list[bytes]:
+    """Return the consistency proof between two sizes; `node` is as for `inclusion_path`."""
+    return _nodes(consistency_ranges(old_size, size), node)
+
+
+def root_of(size: int, node: Callable[[int, int], bytes]) -> bytes:
+    """Return the root of the first `size` leaves."""
+    return fold([node(level, at) for level, at in subtrees(0, size)]) if size else EMPTY_ROOT
+
+
+def _nodes(ranges: Iterable[tuple[int, int]], node: Callable[[int, int], bytes]) -> list[bytes]:
+    return [fold([node(level, at) for level, at in subtrees(begin, end)]) for begin, end in ranges]
 
 
 def root_from_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes:
@@ -136,3 +173,48 @@ def root_from_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) ->
     if last:
         raise ValueError("the path is too short")
     return root
+
+
+def check_consistency(old_size: int, old_root: bytes, size: int, root: bytes, path: Sequence[bytes]) -> None:
+    """Raise ValueError unless `path` shows that the tree of `size` continues the older one.
+
+    RFC 9162 §2.1.4.2. Of an empty older tree nothing can be shown, and the path must be empty.
+    """
+    if not 0 <= old_size <= size:
+        raise ValueError(f"a tree of {size} leaves cannot continue one of {old_size}")
+    if (old_size == size and old_root != root) or (not old_size and old_root != EMPTY_ROOT):
+        raise ValueError("the roots differ")
+    if old_size in (0, size):
+        if path:
+            raise ValueError("the path is too long")
+    elif (old_root, root) != roots_from_path(old_size, old_root, size, path):
+        raise ValueError("the path leads to other roots")
+    if old_size != size and any(len(item) != HASH_BYTES for item in (old_root, root, *path)):
+        raise ValueError(f"every hash must be {HASH_BYTES} bytes")
+
+
+def roots_from_path(old_size: int, old_root: bytes, size: int, path: Sequence[bytes]) -> tuple[bytes, bytes]:
+    """Return both roots that a consistency proof leads to; the older tree is neither empty nor the newer.
+
+    Raises ValueError when the path cannot belong to trees of these sizes.
+    """
+    # The largest perfect subtree at the older tree's right edge: where both climbs begin.
+    skipped = (old_size & -old_size).bit_length() - 1
+    place, last = (old_size - 1) >> skipped, (size - 1) >> skipped
+    steps = [old_root, *path] if not place else list(path)
+    if not steps:
+        raise ValueError("the path is too short")
+    old = new = steps.pop(0)
+    for item in steps:
+        if last == 0:
+            raise ValueError("the path is too long")
+        if place & 1 or place == last:
+            old, new = node_hash(item, old), node_hash(item, new)
+            while not place & 1 and place:
+                place, last = place >> 1, last >> 1
+        else:
+            new = node_hash(new, item)
+        place, last = place >> 1, last >> 1
+    if last:
+        raise ValueError("the path is too short")
+    return old, new
