@@ -37,7 +37,7 @@ class FakeEngine:
 
     def describe(self) -> EngineDescription:
         """Say what this is."""
-        return EngineDescription("fake", PlanSource.MODEL, "f" * 64)
+        return EngineDescription("fake", PlanSource.MODEL, "f" * 64, "1" * 64, "2" * 64)
 
     async def close(self) -> None:
         """Nothing is held."""

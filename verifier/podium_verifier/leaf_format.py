@@ -71,7 +71,8 @@ FACTS: Mapping[str, shape.Check] = {
             "seed": text,
             "generation_count": count,
             "fallback_reason": text,
-        }
+        },
+        later={"tokenizer_digest": text, "template_digest": text},
     ),
     "content": shape.open_record(shape.anything),
     "attempt_begun": record(

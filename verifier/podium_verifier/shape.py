@@ -83,19 +83,21 @@ def list_of(inner: Check) -> Check:
     return check
 
 
-def record(fields: Mapping[str, Check]) -> Check:
-    """An object with exactly these keys."""
-    expected = fields.keys()
+def record(fields: Mapping[str, Check], later: Mapping[str, Check] | None = None) -> Check:
+    """An object with exactly these keys; those of `later` may be absent together, as in older records."""
+    added = later or {}
+    checks = {**fields, **added}
 
     def check(value: object, name: str) -> None:
         if not isinstance(value, dict):
             raise ValueError(f"{name} must be an object")  # noqa: TRY004 - as above
+        expected = checks.keys() if added.keys() & value.keys() else fields.keys()
         if value.keys() != expected:
             strange = min(set(value) ^ set(expected))
             problem = "has the unknown key" if strange in value else "lacks the key"
             raise ValueError(f"{name} {problem} {strange!r}")
-        for key, inner in fields.items():
-            inner(value[key], f"{name}.{key}")
+        for key in value:
+            checks[key](value[key], f"{name}.{key}")
 
     return check
 

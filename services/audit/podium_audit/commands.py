@@ -48,6 +48,8 @@ class PlanEvidence:
     seed: int = 0
     generation_count: int = 0
     fallback_reason: str = ""
+    tokenizer_digest: str = ""
+    template_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,8 @@ def plan(evidence: PlanEvidence, subtask_part_ids: Sequence[str]) -> dict[str, A
         "seed": str(evidence.seed),
         "generation_count": evidence.generation_count,
         "fallback_reason": evidence.fallback_reason,
+        "tokenizer_digest": evidence.tokenizer_digest,
+        "template_digest": evidence.template_digest,
     }
 
 

@@ -201,4 +201,6 @@ def _plan(record: pb.PlanRecord) -> PlanEvidence:
         seed=record.seed,
         generation_count=record.generation_count,
         fallback_reason=record.fallback_reason,
+        tokenizer_digest=record.tokenizer_digest,
+        template_digest=record.template_digest,
     )

@@ -63,9 +63,18 @@ class Planning:
         with self._telemetry.watch(query) as watch:
             reply = await self._within(replace(query, caps=caps), timeout_s, deadline_ns)
             elapsed_us = (self._clock.monotonic_ns() - started_ns) // _NANOS_PER_US
-            reply = replace(reply, latency_us=elapsed_us)
+            reply = self._with_digests(replace(reply, latency_us=elapsed_us))
             watch.planned(reply)
         return reply
+
+    def _with_digests(self, reply: PlanReply) -> PlanReply:
+        """Name the parts of the model that made the plan, unless another was loaded meanwhile."""
+        loaded = self._engine.describe()
+        if loaded.model_digest != reply.model_digest:
+            return reply
+        return replace(
+            reply, tokenizer_digest=loaded.tokenizer_digest, template_digest=loaded.template_digest
+        )
 
     async def _within(self, query: PlanQuery, timeout_s: float, deadline_ns: int) -> PlanReply:
         try:

@@ -1,7 +1,10 @@
 """Who may use which workers: filters, and the verdicts with the rule that decided each."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
 
 from podium_core.domain.pool import Worker
 
@@ -58,6 +61,26 @@ class Reach:
 
 CallerReach = tuple[Reach, ...]
 """Everybody's lists that hold for one caller."""
+
+
+@lru_cache(maxsize=1_024)
+def policy_digest(reach: CallerReach) -> str:
+    """Return the SHA-256, hex, of the allow and deny lists that hold for a caller, in canonical JSON."""
+    lists = [
+        {
+            "owner": one.owner,
+            **{
+                what: {"only": None if of.only is None else sorted(of.only), "except": sorted(of.excluded)}
+                for what, of in (
+                    ("workers", one.workers),
+                    ("providers", one.providers),
+                    ("regions", one.regions),
+                )
+            },
+        }
+        for one in reach
+    ]
+    return sha256(json.dumps(lists, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def denying_rule(reach: CallerReach, worker: Worker) -> str | None:

@@ -90,6 +90,8 @@ class PlanReply:
     fallback_reason: str = ""
     attempts: tuple[AttemptResult, ...] = ()
     prompt: PlanPrompt | None = None
+    tokenizer_digest: str = ""
+    template_digest: str = ""
 
 
 RUN_NOT_OPEN = "RUN_NOT_OPEN"
@@ -246,6 +248,7 @@ class OpenedRun:
     caps: Caps
     pool_digest: str
     price_digest: str
+    policy_digest: str
     plan: PlanReply | None
     tenant_budget_usd_micros: int | None = None
     key_budget_usd_micros: int | None = None

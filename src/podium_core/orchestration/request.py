@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from podium_core.domain.gate import GateTable
 from podium_core.domain.plan import StaticPlan
 from podium_core.domain.plan_prompt import FAST_TIER
-from podium_core.domain.policy import CallerReach, Verdict, WorkerFilter
+from podium_core.domain.policy import CallerReach, Verdict, WorkerFilter, policy_digest
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import AttemptKind, Caps, Question, RunKind
 from podium_core.orchestration.contract import AnswerContract
@@ -111,6 +111,7 @@ class RunRequest:
             ),
             pool_digest=pool.pool_digest,
             price_digest=pool.price_digest,
+            policy_digest=policy_digest(self.reach),
             plan=plan,
             tenant_budget_usd_micros=self.tenant_budget_usd_micros,
             key_budget_usd_micros=self.key_budget_usd_micros,

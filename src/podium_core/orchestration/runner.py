@@ -19,6 +19,7 @@ from podium_core.domain.run import AttemptKind, RunKind, RunOutcome
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.asking import Asking
 from podium_core.orchestration.context import RunContext
+from podium_core.orchestration.disagreeing import disagreements
 from podium_core.orchestration.eligible import eligible_workers, judge, require_planned
 from podium_core.orchestration.embedding import embed
 from podium_core.orchestration.events import (
@@ -261,6 +262,7 @@ class Runner:
                 reply, verdicts = anew
                 yield Planned(request.run_id, reply, verdicts)
                 continue
+            await self._compare(request.run_id, current, reply.plan)
             if progress.error is not None or reply.plan.round + 1 >= request.caps.max_rounds:
                 break
             reply = await self._next_plan(progress, request, reply)
@@ -272,6 +274,11 @@ class Runner:
         if answer is not None and request.stream and (not live or progress.walked_back):
             for result in (answer, *progress.more_answers):
                 yield AnswerDelta(result.delta, result.choice)
+
+    async def _compare(self, run_id: str, current: Round, plan: Plan) -> None:
+        """Record how far apart the workers were that answered one sub-question."""
+        for facts in disagreements(plan, current.results):
+            await self._note(run_id, "disagreement", facts)
 
     def _conclude(self, progress: _Progress, current: Round, plan: Plan) -> None:
         """Take the round's answer, walking back past an empty last response (paper: last non-empty)."""

@@ -79,6 +79,8 @@ def plan_reply_to_proto(reply: PlanReply) -> conductor_service_pb2.PlanResponse:
         attempts=[plan_attempt_to_proto(attempt) for attempt in reply.attempts],
         fallback_reason=reply.fallback_reason,
         prompt=None if reply.prompt is None else _prompt_to_proto(reply.prompt),
+        tokenizer_digest=reply.tokenizer_digest,
+        template_digest=reply.template_digest,
     )
 
 
@@ -117,6 +119,8 @@ def plan_reply_from_proto(message: conductor_service_pb2.PlanResponse, seed: int
         fallback_reason=message.fallback_reason,
         attempts=tuple(plan_attempt_from_proto(attempt) for attempt in message.attempts),
         prompt=_prompt_from_proto(message.prompt) if message.HasField("prompt") else None,
+        tokenizer_digest=message.tokenizer_digest,
+        template_digest=message.template_digest,
     )
 
 

@@ -22,6 +22,8 @@ def plan_record(reply: PlanReply) -> audit_service_pb2.PlanRecord:
         seed=reply.seed,
         generation_count=reply.generation_count,
         fallback_reason=reply.fallback_reason,
+        tokenizer_digest=reply.tokenizer_digest,
+        template_digest=reply.template_digest,
     )
 
 

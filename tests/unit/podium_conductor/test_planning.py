@@ -37,6 +37,19 @@ def planning(
     )
 
 
+async def test_a_plan_names_the_tokenizer_and_the_template_that_made_it() -> None:
+    reply = await planning(FakeEngine()).plan(query("hi"))
+    assert (reply.tokenizer_digest, reply.template_digest) == ("1" * 64, "2" * 64)
+
+
+async def test_a_plan_made_before_a_switch_does_not_name_the_new_models_parts() -> None:
+    engine = FakeEngine()
+    loaded = replace(engine.describe(), model_digest="e" * 64)
+    engine.describe = lambda: loaded  # type: ignore[method-assign]
+    reply = await planning(engine).plan(query("hi"))
+    assert (reply.model_digest, reply.template_digest) == ("f" * 64, "")
+
+
 async def test_the_engine_gets_the_deadline_and_the_tighter_step_cap() -> None:
     deadlines: list[int] = []
 

@@ -64,7 +64,7 @@ class OpenRunRequest(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., run_id: _Optional[str] = ..., kind: _Optional[_Union[_plan_pb2.RunKind, str]] = ..., tenant_id: _Optional[str] = ..., principal_id: _Optional[str] = ..., requested_model: _Optional[str] = ..., verdicts: _Optional[_Iterable[_Union[_plan_pb2.Verdict, _Mapping]]] = ..., caps: _Optional[_Union[_plan_pb2.Caps, _Mapping]] = ..., plan: _Optional[_Union[PlanRecord, _Mapping]] = ..., contents: _Optional[_Iterable[_Union[Content, _Mapping]]] = ..., pool_digest: _Optional[str] = ..., price_digest: _Optional[str] = ..., policy_digest: _Optional[str] = ..., trace_id: _Optional[str] = ..., lease_ms: _Optional[int] = ..., refusal_reason: _Optional[str] = ..., continues_run_id: _Optional[str] = ..., tenant_budget_usd_micros: _Optional[int] = ..., has_tenant_budget: _Optional[bool] = ..., key_budget_usd_micros: _Optional[int] = ...) -> None: ...
 
 class PlanRecord(_message.Message):
-    __slots__ = ("plan", "model_digest", "choices", "usage", "seed", "generation_count", "fallback_reason")
+    __slots__ = ("plan", "model_digest", "choices", "usage", "seed", "generation_count", "fallback_reason", "tokenizer_digest", "template_digest")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
     CHOICES_FIELD_NUMBER: _ClassVar[int]
@@ -72,6 +72,8 @@ class PlanRecord(_message.Message):
     SEED_FIELD_NUMBER: _ClassVar[int]
     GENERATION_COUNT_FIELD_NUMBER: _ClassVar[int]
     FALLBACK_REASON_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    TEMPLATE_DIGEST_FIELD_NUMBER: _ClassVar[int]
     plan: _plan_pb2.Plan
     model_digest: str
     choices: _containers.RepeatedCompositeFieldContainer[_plan_pb2.StepChoice]
@@ -79,7 +81,9 @@ class PlanRecord(_message.Message):
     seed: int
     generation_count: int
     fallback_reason: str
-    def __init__(self, plan: _Optional[_Union[_plan_pb2.Plan, _Mapping]] = ..., model_digest: _Optional[str] = ..., choices: _Optional[_Iterable[_Union[_plan_pb2.StepChoice, _Mapping]]] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., seed: _Optional[int] = ..., generation_count: _Optional[int] = ..., fallback_reason: _Optional[str] = ...) -> None: ...
+    tokenizer_digest: str
+    template_digest: str
+    def __init__(self, plan: _Optional[_Union[_plan_pb2.Plan, _Mapping]] = ..., model_digest: _Optional[str] = ..., choices: _Optional[_Iterable[_Union[_plan_pb2.StepChoice, _Mapping]]] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., seed: _Optional[int] = ..., generation_count: _Optional[int] = ..., fallback_reason: _Optional[str] = ..., tokenizer_digest: _Optional[str] = ..., template_digest: _Optional[str] = ...) -> None: ...
 
 class OpenRunResponse(_message.Message):
     __slots__ = ("leaf_indices", "receipt")

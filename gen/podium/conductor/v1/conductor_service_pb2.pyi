@@ -76,7 +76,7 @@ class Card(_message.Message):
     def __init__(self, worker_id: _Optional[str] = ..., skills: _Optional[_Iterable[_Union[_plan_pb2.Skill, _Mapping]]] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., output_tokens_per_second: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., is_demo: _Optional[bool] = ..., provider: _Optional[str] = ..., provider_model: _Optional[str] = ..., max_output_tokens: _Optional[int] = ..., has_price: _Optional[bool] = ...) -> None: ...
 
 class PlanResponse(_message.Message):
-    __slots__ = ("plan", "raw_text", "choices", "usage", "model_digest", "latency_us", "generation_count", "attempts", "fallback_reason", "prompt")
+    __slots__ = ("plan", "raw_text", "choices", "usage", "model_digest", "latency_us", "generation_count", "attempts", "fallback_reason", "prompt", "tokenizer_digest", "template_digest")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     RAW_TEXT_FIELD_NUMBER: _ClassVar[int]
     CHOICES_FIELD_NUMBER: _ClassVar[int]
@@ -87,6 +87,8 @@ class PlanResponse(_message.Message):
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     FALLBACK_REASON_FIELD_NUMBER: _ClassVar[int]
     PROMPT_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    TEMPLATE_DIGEST_FIELD_NUMBER: _ClassVar[int]
     plan: _plan_pb2.Plan
     raw_text: str
     choices: _containers.RepeatedCompositeFieldContainer[_plan_pb2.StepChoice]
@@ -97,7 +99,9 @@ class PlanResponse(_message.Message):
     attempts: _containers.RepeatedCompositeFieldContainer[PlanAttempt]
     fallback_reason: str
     prompt: Prompt
-    def __init__(self, plan: _Optional[_Union[_plan_pb2.Plan, _Mapping]] = ..., raw_text: _Optional[str] = ..., choices: _Optional[_Iterable[_Union[_plan_pb2.StepChoice, _Mapping]]] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., model_digest: _Optional[str] = ..., latency_us: _Optional[int] = ..., generation_count: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[PlanAttempt, _Mapping]]] = ..., fallback_reason: _Optional[str] = ..., prompt: _Optional[_Union[Prompt, _Mapping]] = ...) -> None: ...
+    tokenizer_digest: str
+    template_digest: str
+    def __init__(self, plan: _Optional[_Union[_plan_pb2.Plan, _Mapping]] = ..., raw_text: _Optional[str] = ..., choices: _Optional[_Iterable[_Union[_plan_pb2.StepChoice, _Mapping]]] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., model_digest: _Optional[str] = ..., latency_us: _Optional[int] = ..., generation_count: _Optional[int] = ..., attempts: _Optional[_Iterable[_Union[PlanAttempt, _Mapping]]] = ..., fallback_reason: _Optional[str] = ..., prompt: _Optional[_Union[Prompt, _Mapping]] = ..., tokenizer_digest: _Optional[str] = ..., template_digest: _Optional[str] = ...) -> None: ...
 
 class PlanAttempt(_message.Message):
     __slots__ = ("attempt_id", "worker_id", "outcome", "usage", "cost_usd_micros", "latency_us", "error_reason")

@@ -195,6 +195,7 @@ class AuditRecorder(RecorderPort):
             contents=contents,
             pool_digest=opened.pool_digest,
             price_digest=opened.price_digest,
+            policy_digest=opened.policy_digest,
             trace_id=_trace_id(),
             lease_ms=self._leases.lease_ms,
             refusal_reason=opened.refusal_reason,

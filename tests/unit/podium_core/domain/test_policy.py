@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from podium_core.domain.policy import Reach, WorkerFilter, denying_rule, within_reach
+from podium_core.domain.policy import Reach, WorkerFilter, denying_rule, policy_digest, within_reach
 from tests.fakes.pools import worker
 
 EU = replace(worker("eu-1"), region="eu", provider="anthropic")
@@ -49,3 +49,10 @@ def test_tenant_and_key_both_hold_and_the_tenant_is_named_first() -> None:
         "tenant.regions.only",
     ]
     assert within_reach(reach, (EU, US, NOWHERE)) == [EU]
+
+
+def test_the_digest_names_exactly_what_lists_hold() -> None:
+    lists = Reach("tenant", _only("us-1", "eu-1"))
+    assert policy_digest((lists,)) == policy_digest((Reach("tenant", _only("eu-1", "us-1")),))
+    others = [(), (Reach("key", lists.workers),), (Reach("tenant", _except("us-1", "eu-1")),), (lists, lists)]
+    assert len({policy_digest(reach) for reach in (*others, (lists,))}) == len(others) + 1
