@@ -1,6 +1,7 @@
 """The audit side's ports in memory: log store, run keys, signer, metrics."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -11,10 +12,12 @@ from podium_audit.ports import (
     CheckpointRow,
     EventRow,
     GradeTallyRow,
+    Head,
     LeafRow,
     RunRow,
     SealRow,
     StopRow,
+    StoreBusyError,
     StoreError,
     UseRow,
 )
@@ -38,12 +41,40 @@ class FakeLogStore:
     uses_: dict[tuple[str, ...], UseRow] = field(default_factory=dict)
     failures: int = 0
     commits: int = 0
+    is_shared: bool = False
+    epoch: int = 0
+    held_by_another: bool = False
 
     def open(self) -> None:
         """Nothing to connect to."""
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Everything happens in one thread."""
+        return nullcontext()
+
+    def head(self) -> Head:
+        """Return where the log stands."""
+        return Head(len(self.leaf_rows), self.epoch)
+
+    def begin(self) -> Head:
+        """Return where the log stands, unless the test says that another writer holds it."""
+        if self.held_by_another:
+            raise StoreBusyError("another process holds the log")
+        return self.head()
+
+    def abandon(self) -> None:
+        """Nothing is held."""
+
+    def rows(self, begin: int, end: int) -> list[LeafRow]:
+        """Return leaves by index."""
+        return [LeafRow(*row[:3]) for row in self.leaf_rows[begin:end]]
+
+    def runs_by_no(self, run_nos: Sequence[int]) -> dict[int, RunRow]:
+        """Return runs by number."""
+        return {row.run_no: row for row in self.runs.values() if row.run_no in run_nos}
 
     def commit(self, batch: Batch) -> None:
         """Take the batch over whole, or fail and take nothing."""
@@ -56,7 +87,7 @@ class FakeLogStore:
         self.runs.update((row.run_id, row) for row in batch.runs)
         self.leaf_rows.extend(batch.leaves)
         self.events_.update((row.event_id, row) for row in batch.events)
-        self.contents.update(batch.contents)
+        self.contents.update((row.content_no, row.sealed) for row in batch.contents)
         self.seals.update((row.run_no, row) for row in batch.seals)
         self.tiles.update(((row.level, row.tile_index), row.hashes) for row in batch.tiles)
         self.counts.update(batch.leaf_counts)

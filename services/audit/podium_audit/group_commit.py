@@ -11,19 +11,32 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import Protocol
 
 from podium_audit.commands import Applied, Command, EndAttempt
 from podium_audit.log import Log
-from podium_audit.ports import Metrics, StoreError
+from podium_audit.ports import StoreBusyError, StoreError
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 
 _NS_PER_S = 1_000_000_000
-_PROBE_EVERY_S = 1.0
+_LOOK_EVERY_S = 1.0
 _RETRY_AFTER_S = 1.0
 _PATIENCE_S = 0.004
 
 _log = logging.getLogger(__name__)
+
+
+class Metrics(Protocol):
+    """Hears how the log does."""
+
+    def committed(self, *, leaves: int, seconds: float) -> None:
+        """One commit succeeded."""
+        ...
+
+    def refused(self) -> None:
+        """One commit failed, or an operation found no room in the queue."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -130,12 +143,13 @@ class GroupCommit:
             self._end()
 
     def _next_batch(self) -> list[_Item] | None:
-        """Wait for commands; an empty batch asks for a probe, None ends the thread."""
+        """Wait for commands; an empty batch asks for a look at the store, None ends the thread."""
         with self._wake:
             while not self._queue:
                 if self._is_stopping:
                     return None
-                if not self._wake.wait(None if self._is_healthy else _PROBE_EVERY_S):
+                may_rest = self._is_healthy and not self._log.is_shared
+                if not self._wake.wait(None if may_rest else _LOOK_EVERY_S):
                     return []
             if self._is_healthy and not self._is_hurried():
                 # The seal, or the next step's permit, is a moment behind: let them share this commit.
@@ -152,14 +166,11 @@ class GroupCommit:
         live = [item for item in batch if item.deadline_ns > started_ns and not item.future.done()]
         try:
             leaf_count = self._commit(live)
+        except StoreBusyError as error:
+            self._refuse(live, error)
         except StoreError as error:
             self._log.roll_back()
-            if self._is_healthy:
-                _log.error("cannot commit: refusing everything until it works again", exc_info=error)
-            self._is_healthy = False
-            self._metrics.refused()
-            for item in live:
-                item.error = unavailable()
+            self._refuse(live, error)
         else:
             self._is_healthy = True
             if leaf_count:
@@ -168,10 +179,22 @@ class GroupCommit:
         if live and self._loop is not None:
             self._loop.call_soon_threadsafe(_answer, live)
 
+    def _refuse(self, items: Sequence[_Item], error: StoreError) -> None:
+        if self._is_healthy:
+            _log.error("cannot commit: refusing everything until it works again", exc_info=error)
+        self._is_healthy = False
+        self._metrics.refused()
+        for item in items:
+            item.error = unavailable()
+
     def _commit(self, items: Sequence[_Item]) -> int:
         self._log.load()
-        if not items and not self._is_healthy:
-            self._log.probe()
+        if not items:
+            if not self._is_healthy:
+                self._log.probe()
+            self._log.refresh()
+            return 0
+        self._log.begin()
         self._log.prefetch([item.command for item in items])
         for item in items:
             with item:

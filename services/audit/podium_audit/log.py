@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from podium_audit import attempts, endings, grades, limits, opening, stops
-from podium_audit.checkpoint import CheckpointSigner
+from podium_audit.checkpoint import Checkpoint, CheckpointSigner
 from podium_audit.commands import (
     AppendNote,
     AppendPlan,
@@ -31,12 +31,16 @@ from podium_audit.facts import Draft
 from podium_audit.leases import Leases
 from podium_audit.log_state import LogState
 from podium_audit.parts import PartReader
-from podium_audit.ports import EventRow, LogStore, RunKeys, RunRow, StopRow
+from podium_audit.ports import EventRow, LogStore, RunKeys, RunRow, StopRow, StoreError
 from podium_audit.run_state import RunState, month_of
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 
 _NS_PER_US = 1_000
+_ROLLED_BACK = (
+    "the database lost or changed leaves that were committed: it was replaced by an older copy,"
+    " restore the newest one"
+)
 
 
 class Figures(NamedTuple):
@@ -72,6 +76,7 @@ class Log:
         self._state: LogState | None = None
         self._waiting: list[Applied] = []
         self._spare_key: tuple[int, bytes] | None = None
+        self._newest_seen: Checkpoint | None = None
 
     @property
     def state(self) -> LogState:
@@ -117,9 +122,32 @@ class Log:
         """Match the store if that is not so already. Raises StoreError."""
         if self._state is None:
             self._store.open()
-            self._state = LogState(self._store, self._keys, self._signer, self._parts)
-            self._leases.keep_only(self._state.open_runs)
-            self._strike(self._state)
+            with self._store.snapshot():
+                state = LogState(self._store, self._keys, self._signer, self._parts, self._keeps_content)
+                self._check_history(state)
+            self._state = state
+            self._leases.keep_only(state.open_runs)
+            self._strike(state)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write the same log: then `refresh` it now and then."""
+        return self._store.is_shared
+
+    def begin(self) -> None:
+        """Begin a batch: keep other writers away, and take in what they committed.
+
+        Raises StoreBusyError when another one stays too long: nothing is lost, `begin` again. Raises
+        StoreError; then `roll_back` must follow.
+        """
+        head = self._store.begin()
+        if head.epoch != self.state.epoch:
+            raise StoreError("the log's history was mended by hand: it must be read anew")
+        self._take_in(head.size)
+
+    def refresh(self) -> None:
+        """Take in what others committed, without keeping them away. Raises StoreError as `begin` does."""
+        self._take_in(self._store.head().size)
 
     def probe(self) -> None:
         """Find out whether the store can commit again. Raises StoreError when not."""
@@ -152,22 +180,45 @@ class Log:
         """
         state = self.state
         leaf_count = state.size - state.committed_size
+        if not leaf_count:
+            self._store.abandon()
         note = state.commit()
         for applied in self._waiting:
             applied.checkpoint = note
+        self._waiting.clear()
+        self._tell_others(state)
+        return leaf_count
+
+    def roll_back(self) -> None:
+        """Forget the batch and everything in memory; the next `load` reads the store again."""
+        self._store.abandon()
+        if self._state is not None and self._state.newest_note:
+            self._newest_seen = self._signer.read(self._state.newest_note)
+        self._state = None
+        self._waiting.clear()
+        self._parts.rolled_back()
+
+    def _take_in(self, size: int) -> None:
+        state = self.state
+        if size < state.size:
+            raise StoreError(_ROLLED_BACK)
+        if size > state.size:
+            state.catch_up(size)
+            self._tell_others(state)
+
+    def _check_history(self, state: LogState) -> None:
+        """Refuse a store that lost or changed what this process knows was committed."""
+        seen = self._newest_seen
+        if seen is not None and (state.size < seen.size or state.root_at(seen.size) != seen.root):
+            raise StoreError(_ROLLED_BACK)
+
+    def _tell_others(self, state: LogState) -> None:
+        """Let go of what runs held that are sealed by now, and let stops be heard."""
         for run_id in state.just_sealed:
             self._leases.end(run_id)
             self._parts.let_go(run_id)
         state.just_sealed.clear()
         self._strike(state)
-        self._waiting.clear()
-        return leaf_count
-
-    def roll_back(self) -> None:
-        """Forget the batch and everything in memory; the next `load` reads the store again."""
-        self._state = None
-        self._waiting.clear()
-        self._parts.rolled_back()
 
     def _strike(self, state: LogState) -> None:
         """Let the gateways hear of what was stopped: only once that is durable."""

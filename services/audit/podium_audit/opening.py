@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from podium_audit import contents, facts, limits
 from podium_audit.commands import AppendNote, AppendPlan, OpenRun, Part, PlanEvidence, PutContent
 from podium_audit.facts import Draft
-from podium_audit.run_state import STOP_NOTE, RunState
+from podium_audit.run_state import OWN_NOTES, RunState
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.run import RunKind, RunOutcome
 
@@ -94,8 +94,11 @@ def append_plan(run: RunState, command: AppendPlan, max_bytes: int) -> list[Draf
 def append_note(run: RunState | None, command: AppendNote, max_bytes: int) -> list[Draft]:
     """Return the record of a note; on a sealed run it only refers to the run."""
     limits.check_note(command.kind, command.facts.items())
-    if command.kind == STOP_NOTE:
-        raise invalid("a stop is requested, not noted: call RequestStop", param="note.kind")
+    if command.kind in OWN_NOTES:
+        raise invalid(
+            "stops and grades are requested, not noted: call RequestStop, ClearStop or GradeRun",
+            param="note.kind",
+        )
     fields = {"kind": command.kind, "facts": dict(command.facts)}
     if run is None:
         if command.contents:

@@ -1,12 +1,24 @@
 """What the log needs from outside: a store that commits whole batches, and keys that live elsewhere."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 
 class StoreError(Exception):
     """The store cannot do it now (full, locked, broken). What was asked for did not happen."""
+
+
+class StoreBusyError(StoreError):
+    """Another process holds the log for longer than we may wait. Nothing is wrong with ours."""
+
+
+class Head(NamedTuple):
+    """Where a log stands: how many leaves are committed, and how often its history was broken on purpose."""
+
+    size: int
+    epoch: int = 0
 
 
 class RunRow(NamedTuple):
@@ -35,11 +47,13 @@ class SealRow(NamedTuple):
 
 
 class LeafRow(NamedTuple):
-    """One leaf's bytes; `run_no` is None when it names no run."""
+    """One leaf's bytes; `run_no` is None when it names no run. A `shelf` is kept and dropped whole."""
 
     leaf_index: int
     run_no: int | None
     data: bytes
+    tenant_id: str = ""
+    shelf: int = 0
 
 
 class EventRow(NamedTuple):
@@ -56,6 +70,8 @@ class ContentRow(NamedTuple):
 
     content_no: int
     sealed: bytes
+    tenant_id: str = ""
+    shelf: int = 0
 
 
 class StopRow(NamedTuple):
@@ -189,7 +205,12 @@ class LogReader(Protocol):
 
 
 class LogStore(LogReader, Protocol):
-    """The writer's side. One thread owns it; the store holds one log for one process."""
+    """The writer's side; one thread owns it. A shared store has several writers, one at a time."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write the same log."""
+        ...
 
     def open(self) -> None:
         """Connect, or connect anew after an error. Makes an empty log where there is none."""
@@ -199,8 +220,35 @@ class LogStore(LogReader, Protocol):
         """Let go of everything."""
         ...
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Within it, everything that is read was there at one moment."""
+        ...
+
+    def head(self) -> Head:
+        """Return where the log stands, without keeping anybody away."""
+        ...
+
+    def begin(self) -> Head:
+        """Keep other writers away until `commit` or `abandon`.
+
+        Raises StoreBusyError when one stays too long.
+        """
+        ...
+
     def commit(self, batch: Batch) -> None:
-        """Make the whole batch durable, or raise StoreError and change nothing."""
+        """Make the whole batch durable, or raise StoreError and change nothing. Begins where nobody did."""
+        ...
+
+    def abandon(self) -> None:
+        """End what `begin` began without a commit. Never fails."""
+        ...
+
+    def rows(self, begin: int, end: int) -> list[LeafRow]:
+        """Return the leaves from index `begin` to before `end`, as far as there are any."""
+        ...
+
+    def runs_by_no(self, run_nos: Sequence[int]) -> dict[int, RunRow]:
+        """Return runs by their numbers."""
         ...
 
     def probe(self) -> None:
@@ -338,16 +386,4 @@ class KeyWrapper(Protocol):
 
     def unwrap(self, wrapped: bytes, context: bytes) -> bytes:
         """Return the key; raise StoreError when it was wrapped by another key or for another context."""
-        ...
-
-
-class Metrics(Protocol):
-    """Hears how the log does."""
-
-    def committed(self, *, leaves: int, seconds: float) -> None:
-        """One commit succeeded."""
-        ...
-
-    def refused(self) -> None:
-        """One commit failed, or an operation found no room in the queue."""
         ...

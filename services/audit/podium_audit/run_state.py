@@ -18,7 +18,11 @@ STEP_KINDS = frozenset({AttemptKind.STEP, AttemptKind.REPAIR, AttemptKind.CONTIN
 """The kinds of attempt that perform a step of a recorded plan."""
 GRADE_NOTE = "grade"
 STOP_NOTE = "stop"
-"""The kind of the note that stops a run."""
+"""The kind of the note that stops a run; without a run, a worker or everything."""
+CLEARED_NOTE = "stop_cleared"
+"""The kind of the note that ends such a stop."""
+OWN_NOTES = frozenset({GRADE_NOTE, STOP_NOTE, CLEARED_NOTE})
+"""Kinds of notes that mean something to the log itself: they come by calls of their own."""
 
 _US_PER_DAY = 86_400_000_000
 _MONTH_CHARS = 7

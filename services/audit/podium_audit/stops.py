@@ -7,10 +7,8 @@ from podium_audit.commands import SetStop, StopRun
 from podium_audit.facts import Draft
 from podium_audit.opening import check_open
 from podium_audit.ports import StopRow
-from podium_audit.run_state import STOP_NOTE, RunState
+from podium_audit.run_state import CLEARED_NOTE, STOP_NOTE, RunState
 from podium_core.domain.errors import Code, PodiumError
-
-CLEARED_NOTE = "stop_cleared"
 
 Standing = Mapping[tuple[str, str], int]
 """Since when, in microseconds since 1970, by (tenant id or empty, worker id or empty)."""

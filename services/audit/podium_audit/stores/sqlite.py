@@ -4,6 +4,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from podium_audit.ports import (
     Batch,
     EventRow,
     GradeTallyRow,
+    Head,
+    LeafRow,
     RunRow,
     StopRow,
     StoreError,
@@ -45,6 +48,8 @@ _TABLES = {
 }
 """In an order that foreign keys allow, with how many columns each has."""
 
+_PLACED = ("leaves", "contents")
+
 _KEY, _SUMS = UseRow._fields[:USE_KEY_FIELDS], UseRow._fields[USE_KEY_FIELDS:]
 _ADD_USE = (
     f"INSERT INTO uses VALUES ({', '.join('?' * len(UseRow._fields))})"  # noqa: S608 - constants
@@ -55,11 +60,14 @@ _ADD_USE = (
 class SqliteStore(SqliteReads):
     """The writer's connection, used by one thread. `busy_s` bounds how long it waits for a lock."""
 
+    is_shared = False
+
     def __init__(self, file: Path, *, busy_s: float) -> None:
         self._file = file
         self._busy_s = busy_s
         self._own = OwnFile(file)
         self._lock_fd: int | None = None
+        self._size = 0
 
     def open(self) -> None:
         """Connect, or connect anew after an error. Makes an empty log where there was none from the start."""
@@ -83,6 +91,8 @@ class SqliteStore(SqliteReads):
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
             self._prepare(connection)
+            (last,) = connection.execute("SELECT max(leaf_index) FROM leaves").fetchone()
+        self._size = 0 if last is None else last + 1
         self._own.check()
 
     def close(self) -> None:
@@ -91,6 +101,21 @@ class SqliteStore(SqliteReads):
         if self._lock_fd is not None:
             os.close(self._lock_fd)
             self._lock_fd = None
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Nobody else writes: everything is always of one moment."""
+        return nullcontext()
+
+    def head(self) -> Head:
+        """Return where the log stands."""
+        return Head(self._size)
+
+    def begin(self) -> Head:
+        """Return where the log stands: the file lock keeps everybody else away."""
+        return Head(self._size)
+
+    def abandon(self) -> None:
+        """Nothing has begun: a commit is one transaction of its own."""
 
     def commit(self, batch: Batch) -> None:
         """Make the whole batch durable, or raise StoreError and change nothing."""
@@ -103,7 +128,22 @@ class SqliteStore(SqliteReads):
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+        if batch.leaves:
+            self._size = batch.leaves[-1].leaf_index + 1
         self._own.check()  # after the commit: nobody may be told of records in a file that is gone
+
+    def rows(self, begin: int, end: int) -> list[LeafRow]:
+        """Return the leaves from index `begin` to before `end`, as far as there are any."""
+        query = "SELECT leaf_index, run_no, data FROM leaves WHERE leaf_index >= ? AND leaf_index < ?"
+        return [LeafRow(*row) for row in self._all(f"{query} ORDER BY leaf_index", begin, end)]
+
+    def runs_by_no(self, run_nos: Sequence[int]) -> dict[int, RunRow]:
+        """Return runs by their numbers."""
+        rows: list[Any] = []
+        for chunk in _chunks(run_nos):
+            query = f"SELECT * FROM runs WHERE run_no IN {_places(len(chunk))}"  # noqa: S608 - placeholders
+            rows += self._all(query, *chunk)
+        return {row[0]: RunRow(*row) for row in rows}
 
     def probe(self) -> None:
         """Make a small commit that means nothing. Raises StoreError when that fails."""
@@ -173,7 +213,9 @@ class SqliteStore(SqliteReads):
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
         for table, (insert, width) in _TABLES.items():
-            _insert(connection, insert, width, getattr(batch, table))
+            rows = getattr(batch, table)
+            # A leaf's and a content's last two fields place it in a store that is split up; one file is not.
+            _insert(connection, insert, width, [row[:width] for row in rows] if table in _PLACED else rows)
         _insert(connection, "INSERT INTO open_runs", 1, [(row.run_no,) for row in batch.runs])
         for chunk in _chunks([row.run_no for row in batch.seals]):
             connection.execute(f"DELETE FROM open_runs WHERE run_no IN {_places(len(chunk))}", chunk)  # noqa: S608 - placeholders

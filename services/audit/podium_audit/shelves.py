@@ -1,0 +1,25 @@
+"""Shelves: what is kept and dropped together. A run is on one whole, by retention class and month of opening.
+
+A shelf's number is the class's times a million, plus year and month: 1202611 is evidence of November 2026.
+"""
+
+from datetime import UTC, datetime
+
+EVIDENCE = 1
+"""The retention class of the record itself."""
+
+_CLASS_STEP = 1_000_000
+_YEAR_STEP = 100
+_MONTHS = 12
+_US_PER_S = 1_000_000
+
+
+def shelf_of(time_us: int, retention_class: int = EVIDENCE) -> int:
+    """Return the shelf of what was opened then, in microseconds since the epoch (UTC)."""
+    opened = datetime.fromtimestamp(time_us // _US_PER_S, UTC)
+    return retention_class * _CLASS_STEP + opened.year * _YEAR_STEP + opened.month
+
+
+def next_shelf(shelf: int) -> int:
+    """Return the shelf of the same class a month later."""
+    return shelf + (1 if shelf % _YEAR_STEP < _MONTHS else _YEAR_STEP - _MONTHS + 1)
