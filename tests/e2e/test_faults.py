@@ -51,11 +51,11 @@ def body(**fields: Any) -> dict[str, Any]:
     return {"model": "worker/scripted", "messages": [{"role": "user", "content": "6 times 7?"}], **fields}
 
 
-async def ask(podium: Cluster, **fields: Any) -> tuple[int, str]:
-    """Return the status and the error code, if any, of one request."""
+async def ask(podium: Cluster, url: str = "", **fields: Any) -> tuple[int, str]:
+    """Return the status and the error code, if any, of one request; `url` is another gateway's."""
     async with (
         aiohttp.ClientSession(headers=podium.headers, timeout=aiohttp.ClientTimeout(total=60)) as session,
-        session.post(f"{podium.gateway_url}/v1/chat/completions", json=body(**fields)) as response,
+        session.post(f"{url or podium.gateway_url}/v1/chat/completions", json=body(**fields)) as response,
     ):
         text = await response.text()
         return response.status, "" if response.status == 200 else json.loads(text)["error"]["code"]
@@ -121,14 +121,29 @@ async def test_a_frozen_service_is_waited_out_or_refused_and_then_all_is_well(
         assert open_attempts(leaves_in(podium)) == set()
 
 
-async def test_a_tiny_budget_holds_under_concurrency_and_against_a_worker_that_lies(tmp_path: Path) -> None:
+async def replica_of(podium: Cluster) -> str:
+    """Start a second gateway, and wait until it can answer."""
+    url = podium.start_replica()
+    async with asyncio.timeout(30), aiohttp.ClientSession(headers=podium.headers) as session:
+        while True:
+            try:
+                async with session.get(f"{url}/v1/models") as listed:
+                    if "worker/scripted" in await listed.text():
+                        return url
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.2)
+
+
+async def test_a_tiny_budget_holds_over_two_gateways_and_against_a_worker_that_lies(tmp_path: Path) -> None:
     budget = 20_000
     lie = {"prompt_tokens": 10**9, "completion_tokens": 10**9}
     async with (
         Upstream(answer("42", usage=lie).but(delay_s=0.2)) as upstream,
         attacked(tmp_path, upstream, budget_usd_per_month="0.02") as podium,
     ):
-        told = Counter(await asyncio.gather(*(ask(podium, max_tokens=500) for _ in range(100))))
+        urls = [podium.gateway_url, await replica_of(podium)] * 50
+        told = Counter(await asyncio.gather(*(ask(podium, url, max_tokens=500) for url in urls)))
         assert set(told) == {(200, ""), (429, "tenant_budget_exhausted")}
         held: dict[str, int] = {}
         spent = most = 0

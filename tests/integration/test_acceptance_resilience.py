@@ -4,9 +4,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
@@ -184,6 +186,22 @@ async def test_two_hundred_streams_of_five_seconds_all_end_well(tls_dir: Path, t
         texts = [f"{number} " for number in range(50)]
         stack.upstream.default = answer(*texts).but(gap_s=0.1)
         got = await asyncio.gather(*[stack.stream() for _ in range(200)])
+        assert {one.text for one in got} == {"".join(texts)}
+        assert all(one.is_done and one.finish_reasons == ["stop"] for one in got)
+
+
+@pytest.mark.slow
+async def test_a_thousand_streams_stay_open_for_a_minute_and_end_well(tls_dir: Path, tmp_path: Path) -> None:
+    """Named after vllm-project/production-stack#448: a router that falls over near a thousand at once."""
+    texts = [f"{number} " for number in range(7)]
+    patient = {"w": {"limits": {"max_concurrency": 1000}}}
+    async with running_stack(tls_dir, tmp_path, workers=patient, max_concurrent_runs=1500) as stack:
+        stack.upstream.default = answer(*texts).but(gap_s=7.5)
+        limits = {"connector": aiohttp.TCPConnector(limit=0), "timeout": aiohttp.ClientTimeout(total=None)}
+        url = f"http://127.0.0.1:{stack.gateway.port}"
+        async with aiohttp.ClientSession(url, headers=stack.session.headers, **limits) as crowd:
+            many = replace(stack, session=crowd)
+            got = await asyncio.gather(*[many.stream() for _ in range(1000)])
         assert {one.text for one in got} == {"".join(texts)}
         assert all(one.is_done and one.finish_reasons == ["stop"] for one in got)
 
