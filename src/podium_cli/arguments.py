@@ -219,7 +219,7 @@ def _add_keys(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     create.add_argument("id", help="a name for the key; it shows in the log, the key itself never does")
     create.add_argument("--tenant", default="", metavar="ID", help="whose key it is, if there are several")
     create.add_argument(
-        "--role", action="append", choices=["client", "auditor", "examiner"], help="default client"
+        "--role", action="append", choices=["client", "auditor", "grader", "examiner"], help="default client"
     )
     create.add_argument("--expires", metavar="DAY", help="day or UTC time from which it works no more")
     rotate.add_argument(

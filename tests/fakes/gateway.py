@@ -8,7 +8,7 @@ from pathlib import Path
 from aiohttp import web
 
 from podium_audit.slices import Slices
-from podium_core.config.tenants import AUDITOR, CLIENT, Key, Tenant, Tenants, new_key
+from podium_core.config.tenants import AUDITOR, CLIENT, GRADER, Key, Tenant, Tenants, new_key
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.gate import GateTable
@@ -34,12 +34,13 @@ from tests.fakes.worker import FakeWorkers
 NO_LIMITS = Limits()
 TOKEN, _DIGEST = new_key("key-1")
 AUDITOR_TOKEN, _AUDITOR_DIGEST = new_key("key-2")
+GRADER_TOKEN, _GRADER_DIGEST = new_key("key-3")
 
 
 def tenants(
     tenant: Tenant | None = None, key_limits: Limits = NO_LIMITS, key_budget_usd_micros: int | None = None
 ) -> Tenants:
-    """Return one tenant with a client's and an auditor's key."""
+    """Return one tenant with a client's, an auditor's and a grader's key."""
     made = tenant or Tenant("acme")
     keys = (
         Key(
@@ -50,6 +51,7 @@ def tenants(
             budget_usd_micros=key_budget_usd_micros,
         ),
         Key("key-2", _AUDITOR_DIGEST, frozenset({AUDITOR})),
+        Key("key-3", _GRADER_DIGEST, frozenset({GRADER})),
     )
     return Tenants((replace(made, keys=keys),))
 

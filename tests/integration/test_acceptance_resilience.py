@@ -194,12 +194,11 @@ async def test_two_hundred_streams_of_five_seconds_all_end_well(tls_dir: Path, t
 async def test_a_thousand_streams_stay_open_for_a_minute_and_end_well(tls_dir: Path, tmp_path: Path) -> None:
     """Named after vllm-project/production-stack#448: a router that falls over near a thousand at once."""
     texts = [f"{number} " for number in range(7)]
-    patient = {"w": {"limits": {"max_concurrency": 1000}}}
+    patient: dict[str, Any] = {"w": {"limits": {"max_concurrency": 1000}}}
     async with running_stack(tls_dir, tmp_path, workers=patient, max_concurrent_runs=1500) as stack:
         stack.upstream.default = answer(*texts).but(gap_s=7.5)
-        limits = {"connector": aiohttp.TCPConnector(limit=0), "timeout": aiohttp.ClientTimeout(total=None)}
-        url = f"http://127.0.0.1:{stack.gateway.port}"
-        async with aiohttp.ClientSession(url, headers=stack.session.headers, **limits) as crowd:
+        url, roomy = f"http://127.0.0.1:{stack.gateway.port}", aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(url, headers=stack.session.headers, connector=roomy) as crowd:
             many = replace(stack, session=crowd)
             got = await asyncio.gather(*[many.stream() for _ in range(1000)])
         assert {one.text for one in got} == {"".join(texts)}

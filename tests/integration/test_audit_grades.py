@@ -56,6 +56,8 @@ async def test_the_newest_grade_of_a_run_counts_and_the_log_keeps_all(tmp_path: 
     ("changes", "code", "reason"),
     [
         ({"tenant_id": "other"}, Code.NOT_FOUND, "RUN_UNKNOWN"),
+        ({"tenant_id": "other", "of_any_key": True}, Code.NOT_FOUND, "RUN_UNKNOWN"),
+        ({"principal_id": "key2"}, Code.NOT_FOUND, "RUN_UNKNOWN"),
         ({"run_id": "run_9"}, Code.NOT_FOUND, "RUN_UNKNOWN"),
         ({"run_id": "run_open"}, Code.CONFLICT, "RUN_OPEN"),
         ({"score_ppm": 1_000_001}, Code.INVALID_REQUEST, "INVALID_REQUEST"),
@@ -72,3 +74,10 @@ async def test_what_cannot_be_graded_is_refused_and_not_counted(
             await audit.call("gateway", "Grade", _grade(**changes))
         assert (caught.value.code, caught.value.reason) == (code, reason)
         assert await _tallies(audit) == []
+
+
+async def test_a_grader_grades_what_another_key_has_asked(tmp_path: Path, tls_dir: Path) -> None:
+    async with running_audit(tmp_path, tls_dir) as audit:
+        await audit.run("run_1")
+        await audit.call("gateway", "Grade", _grade(principal_id="panel", of_any_key=True))
+        assert await _tallies(audit) == [("acme", "podium", 1, 1, 800_000, 640_000)]

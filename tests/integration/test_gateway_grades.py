@@ -6,14 +6,14 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.fakes.gateway import EdgeServer, running_edge
+from tests.fakes.gateway import AUDITOR_TOKEN, GRADER_TOKEN, TOKEN, EdgeServer, running_edge
 from tests.fakes.grades import FakeGrades
 
 
-async def _post(edge: EdgeServer, body: object, run_id: str = "run_1") -> tuple[int, Any]:
+async def _post(edge: EdgeServer, body: object, run_id: str = "run_1", token: str = TOKEN) -> tuple[int, Any]:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     async with (
-        aiohttp.ClientSession(headers=edge.auth) as session,
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session,
         session.post(f"{edge.url}/v1/podium/runs/{run_id}/grade", data=data) as response,
     ):
         return response.status, await response.json()
@@ -62,3 +62,18 @@ async def test_a_bad_grade_is_named_by_its_field(body: object, param: str | None
         status, answer = await _post(edge, body)
     assert (status, answer["error"]["param"]) == (400, param)
     assert grades.taken == []
+
+
+async def test_a_grader_grades_runs_of_any_key_and_makes_none() -> None:
+    grades = FakeGrades({("acme", "run_1")})
+    async with running_edge(grades=grades) as edge:
+        assert (await _post(edge, {"pass": True}))[0] == 200
+        assert (await _post(edge, {"pass": True}, token=GRADER_TOKEN))[0] == 200
+        status, answer = await _post(edge, {"pass": True}, token=AUDITOR_TOKEN)
+        assert (status, answer["error"]["code"]) == (403, "role_missing")
+        assert '"client" or "grader"' in answer["error"]["message"]
+        key = {"Authorization": f"Bearer {GRADER_TOKEN}"}
+        url = f"{edge.url}/v1/chat/completions"
+        async with aiohttp.ClientSession(headers=key) as session, session.post(url, json={}) as response:
+            assert response.status == 403
+    assert grades.of_any_key == [False, True]

@@ -203,7 +203,7 @@ class SetStop:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """Record what a tenant thinks of a run of its own, 0 to 1,000,000."""
+    """Record what the key that made a run, or with `of_any_key` another, thinks of it: 0 to 1,000,000."""
 
     event: Event
     run_id: str
@@ -211,6 +211,7 @@ class Grade:
     principal_id: str
     score_ppm: int
     comment: str = field(repr=False)
+    of_any_key: bool = False
 
 
 RunCommand = (

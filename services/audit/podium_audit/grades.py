@@ -20,9 +20,10 @@ Tallies = dict[tuple[str, str, int], GradeTallyRow]
 def record(run: RunState, command: Grade) -> list[Draft]:
     """Return the record of a grade; it only refers to the run, whose seal stays as it is.
 
-    Raises PodiumError: NOT_FOUND for another tenant's run, CONFLICT (RUN_OPEN, RUN_ERASED), INVALID_REQUEST.
+    Raises PodiumError: NOT_FOUND for a run of others, CONFLICT (RUN_OPEN, RUN_ERASED), INVALID_REQUEST.
     """
-    if run.row.tenant_id != command.tenant_id:
+    is_own = run.row.principal_id == command.principal_id
+    if run.row.tenant_id != command.tenant_id or not (is_own or command.of_any_key):
         raise PodiumError(Code.NOT_FOUND, "there is no such run", reason="RUN_UNKNOWN", param="run_id")
     if run.outcome is None:
         raise PodiumError(

@@ -147,7 +147,13 @@ def grade(request: grade_service_pb2.GradeRequest, service: str) -> commands.Gra
     """Return the command that grades a run."""
     event = _event(request.event_id, request, service)
     return commands.Grade(
-        event, request.run_id, request.tenant_id, request.principal_id, request.score_ppm, request.comment
+        event,
+        request.run_id,
+        request.tenant_id,
+        request.principal_id,
+        request.score_ppm,
+        request.comment,
+        request.of_any_key,
     )
 
 

@@ -16,16 +16,18 @@ class Authenticator:
         self._tenants = tenants
         self._clock = clock
 
-    def principal(self, headers: Mapping[str, str]) -> Principal:
-        """Return who sends `headers`.
+    def principal(self, headers: Mapping[str, str], *roles: str) -> Principal:
+        """Return who sends `headers`, if it has one of `roles` (none named: the role of a client).
 
         Raises PodiumError: UNAUTHENTICATED without a valid key, POLICY_DENIED for a key that may not call.
         """
         principal = self.anybody(headers)
-        if CLIENT not in principal.roles:
+        wanted = roles or (CLIENT,)
+        if principal.roles.isdisjoint(wanted):
+            told = " or ".join(f'"{role}"' for role in wanted)
             raise PodiumError(
                 Code.POLICY_DENIED,
-                f'the key {principal.key_id} lacks the role "{CLIENT}", which calls to the gateway need',
+                f"the key {principal.key_id} lacks the role {told}, which this call needs",
                 reason="ROLE_MISSING",
             )
         return principal

@@ -23,9 +23,8 @@ class Intake:
     max_body_bytes: int
     body_timeout_s: float
 
-    async def small_body(self, request: web.Request) -> bytes:
+    async def small_body(self, request: web.Request, principal: Principal) -> bytes:
         """Return the body of a request that starts no run, read in a place that is given back at once."""
-        principal = self.authenticator.principal(request.headers)
         slot = self.admission.enter(principal.tenant.tenant_id)
         try:
             return await self.body(request, slot)

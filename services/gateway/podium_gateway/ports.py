@@ -99,11 +99,19 @@ class GradePort(Protocol):
     """Takes grades of finished runs, and knows what they come to."""
 
     async def grade(
-        self, tenant_id: str, run_id: str, principal_id: str, *, score_ppm: int, comment: str
+        self,
+        tenant_id: str,
+        run_id: str,
+        principal_id: str,
+        *,
+        score_ppm: int,
+        comment: str,
+        of_any_key: bool = False,
     ) -> int:
         """Record a grade; return its leaf index.
 
-        Raises PodiumError: NOT_FOUND (no such run of this tenant), CONFLICT (RUN_OPEN: it has not ended),
+        Raises PodiumError: NOT_FOUND (no such run of this key, or of its tenant with `of_any_key`),
+        CONFLICT (RUN_OPEN: it has not ended),
         AUDIT_UNAVAILABLE.
         """
         ...

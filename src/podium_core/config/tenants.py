@@ -23,6 +23,8 @@ CLIENT = "client"
 """Role: call the gateway and read own runs."""
 AUDITOR = "auditor"
 """Role: read and export every run of the tenant."""
+GRADER = "grader"
+"""Role: grade runs of any key of the tenant; a client grades its own."""
 EXAMINER = "examiner"
 """Role: read the log itself, with the leaves of every tenant: facts and digests, no content."""
 
@@ -252,7 +254,7 @@ class _LimitsSection(Section):
 class _KeySection(_ReachSection):
     id: Ident
     sha256: Annotated[str, AfterValidator(_check_digest)]
-    roles: Annotated[tuple[Literal["client", "auditor", "examiner"], ...], Field(min_length=1)]
+    roles: Annotated[tuple[Literal["client", "auditor", "grader", "examiner"], ...], Field(min_length=1)]
     expires: Moment | None = None
     previous: Annotated[ListOf[_PreviousSection], Field(max_length=MAX_PREVIOUS)] = ()
     budget_usd_per_month: UsdMicros | None = None

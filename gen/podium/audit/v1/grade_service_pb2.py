@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#podium/audit/v1/grade_service.proto\x12\x0fpodium.audit.v1\"\xb7\x01\n\x0cGradeRequest\x12\x19\n\x08\x65vent_id\x18\x01 \x01(\tR\x07\x65ventId\x12\x1b\n\ttenant_id\x18\x02 \x01(\tR\x08tenantId\x12\x15\n\x06run_id\x18\x03 \x01(\tR\x05runId\x12!\n\x0cprincipal_id\x18\x04 \x01(\tR\x0bprincipalId\x12\x1b\n\tscore_ppm\x18\x05 \x01(\rR\x08scorePpm\x12\x18\n\x07\x63omment\x18\x06 \x01(\tR\x07\x63omment\".\n\rGradeResponse\x12\x1d\n\nleaf_index\x18\x01 \x01(\x04R\tleafIndex\"\x19\n\x17ListGradeTalliesRequest\"Q\n\x18ListGradeTalliesResponse\x12\x35\n\x07tallies\x18\x01 \x03(\x0b\x32\x1b.podium.audit.v1.GradeTallyR\x07tallies\"\xbe\x01\n\nGradeTally\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12\x12\n\x04tier\x18\x02 \x01(\tR\x04tier\x12\x1d\n\nstep_count\x18\x03 \x01(\rR\tstepCount\x12\x1f\n\x0bgrade_count\x18\x04 \x01(\x04R\ngradeCount\x12\x17\n\x07sum_ppm\x18\x05 \x01(\x04R\x06sumPpm\x12&\n\x0fsum_squares_ppm\x18\x06 \x01(\x04R\rsumSquaresPpm2\xbf\x01\n\x0cGradeService\x12\x46\n\x05Grade\x12\x1d.podium.audit.v1.GradeRequest\x1a\x1e.podium.audit.v1.GradeResponse\x12g\n\x10ListGradeTallies\x12(.podium.audit.v1.ListGradeTalliesRequest\x1a).podium.audit.v1.ListGradeTalliesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#podium/audit/v1/grade_service.proto\x12\x0fpodium.audit.v1\"\xd5\x01\n\x0cGradeRequest\x12\x19\n\x08\x65vent_id\x18\x01 \x01(\tR\x07\x65ventId\x12\x1b\n\ttenant_id\x18\x02 \x01(\tR\x08tenantId\x12\x15\n\x06run_id\x18\x03 \x01(\tR\x05runId\x12!\n\x0cprincipal_id\x18\x04 \x01(\tR\x0bprincipalId\x12\x1b\n\tscore_ppm\x18\x05 \x01(\rR\x08scorePpm\x12\x18\n\x07\x63omment\x18\x06 \x01(\tR\x07\x63omment\x12\x1c\n\nof_any_key\x18\x07 \x01(\x08R\x08ofAnyKey\".\n\rGradeResponse\x12\x1d\n\nleaf_index\x18\x01 \x01(\x04R\tleafIndex\"\x19\n\x17ListGradeTalliesRequest\"Q\n\x18ListGradeTalliesResponse\x12\x35\n\x07tallies\x18\x01 \x03(\x0b\x32\x1b.podium.audit.v1.GradeTallyR\x07tallies\"\xbe\x01\n\nGradeTally\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12\x12\n\x04tier\x18\x02 \x01(\tR\x04tier\x12\x1d\n\nstep_count\x18\x03 \x01(\rR\tstepCount\x12\x1f\n\x0bgrade_count\x18\x04 \x01(\x04R\ngradeCount\x12\x17\n\x07sum_ppm\x18\x05 \x01(\x04R\x06sumPpm\x12&\n\x0fsum_squares_ppm\x18\x06 \x01(\x04R\rsumSquaresPpm2\xbf\x01\n\x0cGradeService\x12\x46\n\x05Grade\x12\x1d.podium.audit.v1.GradeRequest\x1a\x1e.podium.audit.v1.GradeResponse\x12g\n\x10ListGradeTallies\x12(.podium.audit.v1.ListGradeTalliesRequest\x1a).podium.audit.v1.ListGradeTalliesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,15 +32,15 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'podium.audit.v1.grade_servi
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GRADEREQUEST']._serialized_start=57
-  _globals['_GRADEREQUEST']._serialized_end=240
-  _globals['_GRADERESPONSE']._serialized_start=242
-  _globals['_GRADERESPONSE']._serialized_end=288
-  _globals['_LISTGRADETALLIESREQUEST']._serialized_start=290
-  _globals['_LISTGRADETALLIESREQUEST']._serialized_end=315
-  _globals['_LISTGRADETALLIESRESPONSE']._serialized_start=317
-  _globals['_LISTGRADETALLIESRESPONSE']._serialized_end=398
-  _globals['_GRADETALLY']._serialized_start=401
-  _globals['_GRADETALLY']._serialized_end=591
-  _globals['_GRADESERVICE']._serialized_start=594
-  _globals['_GRADESERVICE']._serialized_end=785
+  _globals['_GRADEREQUEST']._serialized_end=270
+  _globals['_GRADERESPONSE']._serialized_start=272
+  _globals['_GRADERESPONSE']._serialized_end=318
+  _globals['_LISTGRADETALLIESREQUEST']._serialized_start=320
+  _globals['_LISTGRADETALLIESREQUEST']._serialized_end=345
+  _globals['_LISTGRADETALLIESRESPONSE']._serialized_start=347
+  _globals['_LISTGRADETALLIESRESPONSE']._serialized_end=428
+  _globals['_GRADETALLY']._serialized_start=431
+  _globals['_GRADETALLY']._serialized_end=621
+  _globals['_GRADESERVICE']._serialized_start=624
+  _globals['_GRADESERVICE']._serialized_end=815
 # @@protoc_insertion_point(module_scope)

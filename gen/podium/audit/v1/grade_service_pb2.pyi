@@ -7,20 +7,22 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class GradeRequest(_message.Message):
-    __slots__ = ("event_id", "tenant_id", "run_id", "principal_id", "score_ppm", "comment")
+    __slots__ = ("event_id", "tenant_id", "run_id", "principal_id", "score_ppm", "comment", "of_any_key")
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     PRINCIPAL_ID_FIELD_NUMBER: _ClassVar[int]
     SCORE_PPM_FIELD_NUMBER: _ClassVar[int]
     COMMENT_FIELD_NUMBER: _ClassVar[int]
+    OF_ANY_KEY_FIELD_NUMBER: _ClassVar[int]
     event_id: str
     tenant_id: str
     run_id: str
     principal_id: str
     score_ppm: int
     comment: str
-    def __init__(self, event_id: _Optional[str] = ..., tenant_id: _Optional[str] = ..., run_id: _Optional[str] = ..., principal_id: _Optional[str] = ..., score_ppm: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
+    of_any_key: bool
+    def __init__(self, event_id: _Optional[str] = ..., tenant_id: _Optional[str] = ..., run_id: _Optional[str] = ..., principal_id: _Optional[str] = ..., score_ppm: _Optional[int] = ..., comment: _Optional[str] = ..., of_any_key: _Optional[bool] = ...) -> None: ...
 
 class GradeResponse(_message.Message):
     __slots__ = ("leaf_index",)

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class GradeServiceStub:
-    """Takes grades of finished runs, from the tenants whose runs they are, and keeps count of them.
+    """Takes grades of finished runs, from the keys that made them or their tenants' graders, and keeps count of them.
     """
 
     def __init__(self, channel):
@@ -48,12 +48,12 @@ class GradeServiceStub:
 
 
 class GradeServiceServicer:
-    """Takes grades of finished runs, from the tenants whose runs they are, and keeps count of them.
+    """Takes grades of finished runs, from the keys that made them or their tenants' graders, and keeps count of them.
     """
 
     def Grade(self, request, context):
         """Records a grade, durable when the call returns. A later grade of the same run takes its place in the count; the
-        record keeps both. NOT_FOUND for another tenant's run, CONFLICT (RUN_OPEN) before the seal. Caller: gateway.
+        record keeps both. NOT_FOUND for a run that is not the grader's to see, CONFLICT (RUN_OPEN) before the seal. Caller: gateway.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -88,7 +88,7 @@ def add_GradeServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class GradeService:
-    """Takes grades of finished runs, from the tenants whose runs they are, and keeps count of them.
+    """Takes grades of finished runs, from the keys that made them or their tenants' graders, and keeps count of them.
     """
 
     @staticmethod

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class GradeServiceStub:
-    """Takes grades of finished runs, from the tenants whose runs they are, and keeps count of them."""
+    """Takes grades of finished runs, from the keys that made them or their tenants' graders, and keeps count of them."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -35,25 +35,25 @@ class GradeServiceStub:
     def __new__(cls, channel: _aio.Channel) -> GradeServiceAsyncStub: ...
     Grade: _grpc.UnaryUnaryMultiCallable[_grade_service_pb2.GradeRequest, _grade_service_pb2.GradeResponse]
     """Records a grade, durable when the call returns. A later grade of the same run takes its place in the count; the
-    record keeps both. NOT_FOUND for another tenant's run, CONFLICT (RUN_OPEN) before the seal. Caller: gateway.
+    record keeps both. NOT_FOUND for a run that is not the grader's to see, CONFLICT (RUN_OPEN) before the seal. Caller: gateway.
     """
     ListGradeTallies: _grpc.UnaryUnaryMultiCallable[_grade_service_pb2.ListGradeTalliesRequest, _grade_service_pb2.ListGradeTalliesResponse]
     """Returns what grades of conducted runs come to so far. Caller: gateway."""
 
 @_typing.type_check_only
 class GradeServiceAsyncStub(GradeServiceStub):
-    """Takes grades of finished runs, from the tenants whose runs they are, and keeps count of them."""
+    """Takes grades of finished runs, from the keys that made them or their tenants' graders, and keeps count of them."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Grade: _aio.UnaryUnaryMultiCallable[_grade_service_pb2.GradeRequest, _grade_service_pb2.GradeResponse]  # type: ignore[assignment]
     """Records a grade, durable when the call returns. A later grade of the same run takes its place in the count; the
-    record keeps both. NOT_FOUND for another tenant's run, CONFLICT (RUN_OPEN) before the seal. Caller: gateway.
+    record keeps both. NOT_FOUND for a run that is not the grader's to see, CONFLICT (RUN_OPEN) before the seal. Caller: gateway.
     """
     ListGradeTallies: _aio.UnaryUnaryMultiCallable[_grade_service_pb2.ListGradeTalliesRequest, _grade_service_pb2.ListGradeTalliesResponse]  # type: ignore[assignment]
     """Returns what grades of conducted runs come to so far. Caller: gateway."""
 
 class GradeServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Takes grades of finished runs, from the tenants whose runs they are, and keeps count of them."""
+    """Takes grades of finished runs, from the keys that made them or their tenants' graders, and keeps count of them."""
 
     @_abc_1.abstractmethod
     def Grade(
@@ -62,7 +62,7 @@ class GradeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_grade_service_pb2.GradeResponse, _abc.Awaitable[_grade_service_pb2.GradeResponse]]:
         """Records a grade, durable when the call returns. A later grade of the same run takes its place in the count; the
-        record keeps both. NOT_FOUND for another tenant's run, CONFLICT (RUN_OPEN) before the seal. Caller: gateway.
+        record keeps both. NOT_FOUND for a run that is not the grader's to see, CONFLICT (RUN_OPEN) before the seal. Caller: gateway.
         """
 
     @_abc_1.abstractmethod

@@ -45,7 +45,14 @@ class AuditGrades(GradePort):
         self._tallies: Mapping[str, Sequence[GradeTally]] = {}
 
     async def grade(
-        self, tenant_id: str, run_id: str, principal_id: str, *, score_ppm: int, comment: str
+        self,
+        tenant_id: str,
+        run_id: str,
+        principal_id: str,
+        *,
+        score_ppm: int,
+        comment: str,
+        of_any_key: bool = False,
     ) -> int:
         """Record a grade; return its leaf index."""
         request = pb.GradeRequest(
@@ -55,6 +62,7 @@ class AuditGrades(GradePort):
             principal_id=principal_id,
             score_ppm=score_ppm,
             comment=comment,
+            of_any_key=of_any_key,
         )
         metadata = call_metadata()
         answer = await asked_of_audit(
