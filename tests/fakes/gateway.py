@@ -175,7 +175,7 @@ async def running_edge(
     fake_pool, leases, readiness = FakePool(workers_of or two_workers()), FakeLeases(), FakeReadiness()
     known, kept = tenants(tenant, key_limits, key_budget_usd_micros), conversations or FakeConversations()
     clock, usage = SystemClock(), FakeUsage()
-    limits = FakeLimits(slices or slices_of(lambda: known), clock, holder_id)
+    limits = FakeLimits(slices or slices_of(lambda: known, clock), holder_id)
     backing = Backing(
         planner=planner or FakePlanner(),
         workers=workers or FakeWorkers(),

@@ -11,6 +11,7 @@ import pytest
 from openai import AsyncOpenAI, RateLimitError
 
 from podium_core.config.tenants import Tenant
+from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.limits import Limits
 from podium_core.domain.usage import Usage
@@ -108,7 +109,7 @@ async def test_two_gateways_and_fifty_calls_at_once_keep_a_limit_of_ten(limits: 
     gate = asyncio.Event()
     workers = FakeWorkers(default=Reply(gate=gate))
     tenant = Tenant("acme", limits=limits)
-    slices = slices_of(lambda: tenants(tenant))
+    slices = slices_of(lambda: tenants(tenant), SystemClock())
     async with AsyncExitStack() as stack:
         edges = [
             await stack.enter_async_context(

@@ -151,7 +151,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         audit_servicer,
         _conversation_servicer(conversations, commit, ids, settings, tenants),
         StopServicer(commit, lambda: log.stops),
-        LimitServicer(_slices(tenants, settings), clock),
+        LimitServicer(_slices(tenants, settings, clock)),
         UsageServicer(readers, log, lambda: tenants.current),
         GradeServicer(commit, lambda: log.grade_tallies),
         http,
@@ -294,9 +294,10 @@ def _files(settings: AuditSettings) -> Files:
     )
 
 
-def _slices(tenants: Watched[Tenants], settings: AuditSettings) -> Slices:
+def _slices(tenants: Watched[Tenants], settings: AuditSettings, clock: Clock) -> Slices:
     return Slices(
         lambda name: tenants.current.limits_of(name.tenant_id, name.key_id).of(name.kind),
+        clock,
         valid_ns=settings.limit_slice_ns,
     )
 

@@ -1,20 +1,15 @@
-"""Conversation items: sealed one by one, found by their tenant only, gone when they expire or are deleted.
-
-One thread owns the store. Callers wait for it, never longer than `wait_s`, and only so many at once.
-"""
+"""Conversation items: sealed one by one, found by their tenant only, gone when they expire or are deleted."""
 
 import asyncio
-import logging
 import secrets
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from podium_audit.group_commit import unavailable
 from podium_audit.ports import ConversationStore, ItemRow, KeyWrapper, StoreError
+from podium_audit.store_thread import StoreThread
 from podium_core.domain.clock import Clock
 from podium_core.domain.conversation import Item, ItemKey
 from podium_core.domain.errors import Code, PodiumError
@@ -24,10 +19,7 @@ T = TypeVar("T")
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 _NS_PER_MS = 1_000_000
-_MAX_WAITING = 1_024
 _SWEPT_AT_ONCE = 256
-
-_log = logging.getLogger(__name__)
 
 
 class Conversations:
@@ -45,11 +37,9 @@ class Conversations:
         self._store = store
         self._wrapper = wrapper
         self._clock = clock
-        self._wait_s = wait_s
         self._sweep_every_s = sweep_every_s
         self._is_open = False
-        self._waiting = 0
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="conversations")
+        self._thread = StoreThread("conversations", wait_s=wait_s)
 
     async def get(self, key: ItemKey) -> Item | None:
         """Return what is kept; None when there is nothing, or nothing any more.
@@ -76,7 +66,7 @@ class Conversations:
 
     async def open(self) -> None:
         """Open the store. Raises StoreError when it cannot be used."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._open)
+        await self._thread.do(self._open)
 
     async def keep_swept(self) -> None:
         """Delete what has expired, now and then, until cancelled."""
@@ -94,8 +84,7 @@ class Conversations:
 
     async def close(self) -> None:
         """Finish what is under way and let go of the store."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
-        self._thread.shutdown()
+        await self._thread.close(self._store.close)
 
     # --- in the store's thread -------------------------------------------------------------------
 
@@ -175,31 +164,15 @@ class Conversations:
         return self._clock.now_ns() // _NS_PER_MS
 
     async def _ask(self, work: Callable[[], T]) -> T:
-        """Have the store's thread do some work; refuse when it is too busy or does not get to it in time."""
-        if self._waiting >= _MAX_WAITING:
-            raise unavailable()
-        self._waiting += 1
-        done = asyncio.get_running_loop().run_in_executor(self._thread, self._work, work)
-        done.add_done_callback(self._left)
-        try:
-            async with asyncio.timeout(self._wait_s):
-                return await asyncio.shield(done)
-        except TimeoutError:
-            raise unavailable() from None
-
-    def _left(self, done: "asyncio.Future[T]") -> None:
-        self._waiting -= 1
-        if not done.cancelled():
-            done.exception()  # whoever waited has it
+        return await self._thread.ask(lambda: self._work(work))
 
     def _work(self, work: Callable[[], T]) -> T:
         try:
             self._open()
             return work()
         except StoreError:
-            _log.exception("the conversation store could not do it")
             self._is_open = False
-            raise unavailable() from None
+            raise
 
 
 def _context(key: ItemKey) -> bytes:

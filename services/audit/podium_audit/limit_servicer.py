@@ -8,10 +8,9 @@ import grpc
 from podium.audit.v1 import limit_service_pb2 as pb
 from podium.audit.v1 import limit_service_pb2_grpc
 from podium_audit.limits import check_amount, check_id
-from podium_audit.slices import Slices, Wanted
-from podium_core.domain.clock import Clock
+from podium_audit.slices import Lease, Meters, Wanted, Wish
 from podium_core.domain.errors import invalid
-from podium_core.domain.limits import LimitKind, LimitName
+from podium_core.domain.limits import LimitKind
 from podium_core.wire.limits import limit_name_from_proto
 
 PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
@@ -26,11 +25,10 @@ _Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class LimitServicer(limit_service_pb2_grpc.LimitServiceServicer):
-    """One instance serves every call. Waits for nothing, so a call is one step of the event loop."""
+    """One instance serves every call."""
 
-    def __init__(self, slices: Slices, clock: Clock) -> None:
-        self._slices = slices
-        self._clock = clock
+    def __init__(self, meters: Meters) -> None:
+        self._meters = meters
 
     async def LeaseSlices(  # noqa: N802 - named by the contract
         self,
@@ -42,25 +40,25 @@ class LimitServicer(limit_service_pb2_grpc.LimitServiceServicer):
         if len(request.slices) > _MAX_SLICES:
             raise invalid(f"lease at most {_MAX_SLICES} slices at once", param="slices")
         wishes = [_wish(wish) for wish in request.slices]
-        now_ns = self._clock.monotonic_ns()
-        return pb.LeaseSlicesResponse(
-            slices=[self._lease(request.holder_id, name, wanted, now_ns) for name, wanted in wishes]
-        )
-
-    def _lease(self, holder_id: str, name: LimitName, wanted: Wanted, now_ns: int) -> pb.Slice:
-        limit, granted = self._slices.lease(name, holder_id, wanted, now_ns)
-        return pb.Slice(
-            granted=granted.granted,
-            valid_ms=self._slices.valid_ns // _NS_PER_MS,
-            is_limited=limit is not None,
-            limit=limit or 0,
-            left=granted.left,
-            reset_ms=-(-granted.reset_ns // _NS_PER_MS),
-            retry_after_ms=-(-(granted.retry_after_ns or 0) // _NS_PER_MS),
-        )
+        leases = await self._meters.lease(request.holder_id, wishes)
+        valid_ms = self._meters.valid_ns // _NS_PER_MS
+        return pb.LeaseSlicesResponse(slices=[_slice(lease, valid_ms) for lease in leases])
 
 
-def _wish(message: pb.SliceRequest) -> tuple[LimitName, Wanted]:
+def _slice(lease: Lease, valid_ms: int) -> pb.Slice:
+    limit, granted = lease
+    return pb.Slice(
+        granted=granted.granted,
+        valid_ms=valid_ms,
+        is_limited=limit is not None,
+        limit=limit or 0,
+        left=granted.left,
+        reset_ms=-(-granted.reset_ns // _NS_PER_MS),
+        retry_after_ms=-(-(granted.retry_after_ns or 0) // _NS_PER_MS),
+    )
+
+
+def _wish(message: pb.SliceRequest) -> Wish:
     """Return what is asked; raise PodiumError (INVALID_REQUEST) for what no gateway can mean."""
     name = limit_name_from_proto(message.limit)
     check_id("limit.tenant_id", name.tenant_id)

@@ -4,9 +4,11 @@ Times are nanoseconds of one monotonic clock. A holder is one gateway process.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
+from podium_core.domain.clock import Clock
 from podium_core.domain.limits import WINDOW_S, LimitKind, LimitName
 
 _NS_PER_S = 1_000_000_000
@@ -38,6 +40,27 @@ class Granted:
     retry_after_ns: int | None = 0
 
 
+Wish = tuple[LimitName, Wanted]
+Lease = tuple[int | None, Granted]
+"""The limit (None: not limited), and the slice of it."""
+
+
+class Meters(Protocol):
+    """Hands out slices, from this process's memory or from what all replicas share."""
+
+    @property
+    def valid_ns(self) -> int:
+        """How long a slice lasts."""
+        ...
+
+    async def lease(self, holder_id: str, wishes: Sequence[Wish]) -> list[Lease]:
+        """Book what the holder used and return its new slices, in the order of the wishes.
+
+        Raises PodiumError (AUDIT_UNAVAILABLE) when the meters cannot be read or written now.
+        """
+        ...
+
+
 @dataclass(slots=True)
 class _Holder:
     """What one holder has reported, and its slice, which counts in full until it says what it used of it."""
@@ -60,6 +83,32 @@ class RateMeter:
         self._holders: dict[str, _Holder] = {}
         self._spent: deque[tuple[int, int]] = deque()
         self._spent_total = 0
+
+    @classmethod
+    def of(cls, state: dict[str, Any], shift_ns: int = 0) -> Self:
+        """Return the meter that `state` told of, its times moved by `shift_ns`."""
+        meter = cls()
+        for holder_id, total, seen_ns, amount, until_ns in state["holders"]:
+            meter._holders[holder_id] = _Holder(total, seen_ns + shift_ns, amount, until_ns + shift_ns)
+        grain = 0
+        for step, amount in state["spent"]:
+            grain += step
+            meter._spent.append((grain * _GRAIN_NS + shift_ns, amount))
+            meter._spent_total += amount
+        return meter
+
+    def state(self) -> dict[str, Any]:
+        """Return what `of` makes the same meter from, as JSON can hold it; uses take a few bytes each."""
+        holders = [
+            [holder_id, holder.reported_total, holder.seen_ns, holder.slice, holder.counts_until_ns]
+            for holder_id, holder in self._holders.items()
+        ]
+        spent, before = [], 0
+        for until_ns, amount in self._spent:
+            grain = -(-until_ns // _GRAIN_NS)
+            spent.append([grain - before, amount])
+            before = grain
+        return {"holders": holders, "spent": spent}
 
     def lease(self, holder_id: str, wanted: Wanted, limit: int, now_ns: int, valid_ns: int) -> Granted:
         """Book what the holder used, take its slice back and give it a new one."""
@@ -125,6 +174,18 @@ class PlaceMeter:
     def __init__(self) -> None:
         self._places: dict[str, tuple[int, int]] = {}
 
+    @classmethod
+    def of(cls, state: dict[str, Any], shift_ns: int = 0) -> Self:
+        """Return the meter that `state` told of, its times moved by `shift_ns`."""
+        meter = cls()
+        for holder_id, places, until_ns in state["holders"]:
+            meter._places[holder_id] = places, until_ns + shift_ns
+        return meter
+
+    def state(self) -> dict[str, Any]:
+        """Return what `of` makes the same meter from, as JSON can hold it."""
+        return {"holders": [[holder_id, *place] for holder_id, place in self._places.items()]}
+
     def lease(self, holder_id: str, wanted: Wanted, limit: int, now_ns: int, valid_ns: int) -> Granted:
         """Set how many places the holder has; those in use stay its own whatever the limit has become."""
         self._forget(now_ns)
@@ -143,35 +204,45 @@ class PlaceMeter:
                 del self._places[holder_id]
 
 
-class Slices:
-    """The meters of all limits. `limit_of` is asked each time, so a changed file counts at once."""
+Meter = RateMeter | PlaceMeter
 
-    def __init__(self, limit_of: Callable[[LimitName], int | None], *, valid_ns: int) -> None:
+
+def meter_class(name: LimitName) -> type[RateMeter] | type[PlaceMeter]:
+    """Return the kind of meter that keeps a limit."""
+    return PlaceMeter if name.kind is LimitKind.RUNS else RateMeter
+
+
+class Slices:
+    """The meters of all limits in memory. `limit_of` is asked each time, so a changed file counts at once."""
+
+    def __init__(self, limit_of: Callable[[LimitName], int | None], clock: Clock, *, valid_ns: int) -> None:
         self._limit_of = limit_of
+        self._clock = clock
         self._valid_ns = valid_ns
-        self._rates: dict[LimitName, RateMeter] = {}
-        self._places: dict[LimitName, PlaceMeter] = {}
+        self._meters: dict[LimitName, Meter] = {}
 
     @property
     def valid_ns(self) -> int:
         """How long a slice lasts."""
         return self._valid_ns
 
-    def lease(
-        self, name: LimitName, holder_id: str, wanted: Wanted, now_ns: int
-    ) -> tuple[int | None, Granted]:
-        """Return the limit and the slice; what is not limited (None) is granted as wanted."""
+    async def lease(self, holder_id: str, wishes: Sequence[Wish]) -> list[Lease]:
+        """Return the slices. Waits for nothing, so a call is one step of the event loop."""
+        now_ns = self._clock.monotonic_ns()
+        return [self._lease(name, holder_id, wanted, now_ns) for name, wanted in wishes]
+
+    def _lease(self, name: LimitName, holder_id: str, wanted: Wanted, now_ns: int) -> Lease:
         limit = self._limit_of(name)
         if limit is None:
-            self._rates.pop(name, None)
-            self._places.pop(name, None)
-            return None, Granted(wanted.wanted, wanted.wanted)
-        meter: RateMeter | PlaceMeter
-        if name.kind is LimitKind.RUNS:
-            meter = self._places.setdefault(name, PlaceMeter())
-        else:
-            meter = self._rates.setdefault(name, RateMeter())
+            self._meters.pop(name, None)
+            return unlimited(wanted)
+        meter = self._meters.setdefault(name, meter_class(name)())
         return limit, meter.lease(holder_id, wanted, limit, now_ns, self._valid_ns)
+
+
+def unlimited(wanted: Wanted) -> Lease:
+    """Return what is granted of what is not limited: all that is wanted."""
+    return None, Granted(wanted.wanted, wanted.wanted)
 
 
 def _share(needed: int, wanted: int, left: int) -> int:

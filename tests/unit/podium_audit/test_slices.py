@@ -1,5 +1,6 @@
 """Limits in slices: never above the limit however holders use them, and everything comes back."""
 
+import json
 import random
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from podium_audit.slices import PlaceMeter, RateMeter, Slices, Wanted
 from podium_core.domain.limits import LimitKind, LimitName
+from tests.fakes.ids import FakeClock
 
 S = 10**9
 WINDOW = 60 * S
@@ -165,12 +167,43 @@ def test_runs_under_way_keep_their_places_when_the_limit_falls() -> None:
 
 
 @pytest.mark.parametrize("kind", LimitKind)
-def test_what_is_not_limited_is_granted_whole(kind: LimitKind) -> None:
+async def test_what_is_not_limited_is_granted_whole(kind: LimitKind) -> None:
     limits: dict[LimitKind, int] = {kind: 1}
-    slices = Slices(lambda name: limits.get(name.kind), valid_ns=VALID)
+    slices = Slices(lambda name: limits.get(name.kind), FakeClock(), valid_ns=VALID)
     name = LimitName("acme", "", kind)
-    assert slices.lease(name, "a", Wanted(needed=1, wanted=1), 0)[1].granted == 1
-    assert slices.lease(name, "b", Wanted(needed=1, wanted=1), 0)[1].granted == 0
+
+    async def lease(holder_id: str, amount: int, wanted: int) -> tuple[int | None, int]:
+        ((limit, granted),) = await slices.lease(holder_id, [(name, Wanted(needed=amount, wanted=wanted))])
+        return limit, granted.granted
+
+    assert await lease("a", 1, 1) == (1, 1)
+    assert await lease("b", 1, 1) == (1, 0)
     limits.clear()
-    limit, granted = slices.lease(name, "b", Wanted(needed=7, wanted=9), 0)
-    assert (limit, granted.granted) == (None, 9)
+    assert await lease("b", 7, 9) == (None, 9)
+
+
+@given(limit=st.integers(1, 40), seed=st.integers(0, 2**32))
+@pytest.mark.parametrize("kind", [RateMeter, PlaceMeter])
+def test_a_meter_that_was_written_down_goes_on_as_if_it_had_not(
+    kind: type[RateMeter] | type[PlaceMeter], limit: int, seed: int
+) -> None:
+    chance = random.Random(seed)
+    kept, told = kind(), kind()
+    now_ns = chance.randrange(10**18)
+    used = {"a": 0, "b": 0}
+    for _ in range(60):
+        now_ns += int(chance.expovariate(1.0) * chance.choice((S // 100, S, 20 * S)))
+        holder_id = chance.choice("ab")
+        used[holder_id] += chance.randint(0, 5)
+        wanted = Wanted(used[holder_id], used[holder_id], chance.randint(0, 2), 1, chance.randint(2, 20))
+        told = kind.of(json.loads(json.dumps(told.state())))
+        answers = [meter.lease(holder_id, wanted, limit, now_ns, VALID) for meter in (kept, told)]
+        assert answers[0] == answers[1]
+
+
+def test_a_full_window_of_steady_use_takes_little_room() -> None:
+    meter, used = RateMeter(), 0
+    for turn in range(600):
+        used += 150
+        meter.lease("gateway_1", Wanted(used, used - 150, 0, 150, 300), 10**6, turn * S // 4, VALID)
+    assert len(json.dumps(meter.state(), separators=(",", ":"))) < 2_048

@@ -33,7 +33,7 @@ class _Edge:
     ports: list[FakeLimits] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.slices = slices_of(lambda: Tenants((self.tenant,)))
+        self.slices = slices_of(lambda: Tenants((self.tenant,)), self.clock)
         self.add_gateway()
 
     @property
@@ -45,7 +45,7 @@ class _Edge:
         return Principal(self.tenant, key_id, frozenset({CLIENT}), self.key_limits)
 
     def add_gateway(self) -> None:
-        port = FakeLimits(self.slices, self.clock, f"gateway_{len(self.ports)}")
+        port = FakeLimits(self.slices, f"gateway_{len(self.ports)}")
         self.ports.append(port)
         self.limiters.append(Limiter(port, self.clock))
 

@@ -10,12 +10,13 @@ from podium_audit.stores.postgres.connection import Session
 _LOCK_NO = 0x506F6469756D
 """The advisory lock of every Podium migration in a database: "Podium" as a number."""
 _POLL_S = 0.05
+_WAIT_S = 30.0
 
 Steps = Sequence[Sequence[LiteralString]]
 """The statements that lead from one version to the next, from an empty database on."""
 
 
-def migrate(session: Session, part: str, steps: Steps, *, wait_s: float) -> None:
+def migrate(session: Session, part: str, steps: Steps, *, wait_s: float = _WAIT_S) -> None:
     """Take the steps that a part of the database still lacks, each in a transaction of its own.
 
     Any number of replicas may call it at once; one that is killed leaves whole steps behind. Raises

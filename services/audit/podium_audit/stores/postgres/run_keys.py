@@ -14,7 +14,6 @@ from podium_audit.stores.postgres.migrations import Steps, migrate
 from podium_audit.stores.run_keys import run_key_context
 
 _KEY_BYTES: Final = 32
-_MIGRATION_WAIT_S: Final = 30.0
 
 STEPS: Final[Steps] = (
     (
@@ -46,7 +45,7 @@ class PostgresRunKeys:
             raise StoreError(
                 "the key store must be a database of its own: in the log's, backups would keep erased keys"
             )
-        migrate(self._session, "key", STEPS, wait_s=_MIGRATION_WAIT_S)
+        migrate(self._session, "keys", STEPS)
         with self._session.use() as connection:
             row = connection.execute("SELECT last_value, is_called FROM run_key_no").fetchone()
         last_made = row[0] if row and row[1] else 0
