@@ -1,4 +1,4 @@
-"""What the pages tell people to type: commands parse, snippets compile, files are accepted, links lead somewhere."""
+"""What the pages say holds: commands parse, snippets compile, files are accepted, links lead on, promises are tested."""
 
 import ast
 import re
@@ -16,9 +16,11 @@ from podium_core.config.tenants import load_tenants
 
 ROOT = Path(__file__).parents[2]
 PAGES = (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("services/*/README.md"))
+BEHAVIOUR = ROOT / "docs" / "behaviour.md"
 READERS = {"tenants": load_tenants, "workers": load_pool, "plans": load_plans}
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+_TEST = re.compile(r"`([\w/]+\.py)::(\w+)`( ¹)?")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -77,6 +79,22 @@ def test_every_link_leads_somewhere() -> None:
             assert target.exists(), f"{page.name}: {link}"
             if anchor:
                 assert anchor in _anchors(target), f"{page.name}: {link}"
+
+
+def test_every_promise_has_its_test() -> None:
+    rows = [line for line in BEHAVIOUR.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    promises = [row for row in rows if "| test |" not in row]
+    assert len(promises) > 45
+    for row in promises:
+        named = _TEST.findall(row)
+        assert named, row
+        for path, name, is_slow in named:
+            text = (ROOT / "tests" / path).read_text(encoding="utf-8")
+            before, found, _ = text.partition(f"def {name}(")
+            assert found, f"{path} has no {name}"
+            decorators = before[before.rfind("\n\n\n") :]
+            marked = "pytestmark = pytest.mark.slow" in text or "@pytest.mark.slow" in decorators
+            assert marked == bool(is_slow), f"{name}: what is slow is marked, and nothing else"
 
 
 def _anchors(page: Path) -> set[str]:
