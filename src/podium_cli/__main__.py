@@ -11,6 +11,7 @@ from podium_cli.arguments import build_parser
 from podium_cli.calibrate import command as calibrate
 from podium_cli.failures import CliError
 from podium_cli.home import open_home
+from podium_cli.replay import command as replay
 from podium_cli.settings import CliSettings
 from podium_cli.words import TidyLines, plain
 
@@ -26,6 +27,7 @@ COMMANDS: Mapping[str, Callable[..., int]] = {
     "pin": pin.run,
     "plan": plan.run,
     "profile": profile.run,
+    "replay": replay.run,
     "runs": runs.run,
     "show": show.run,
     "status": status.run,

@@ -15,6 +15,7 @@ _START = """examples:
   podium runs                      what was asked lately
   podium show RUN                  who was allowed, who did what, what it cost
   podium verify RUN                prove a run's record complete and untouched
+  podium replay RUN                make its prompts and answer again, compare
   podium usage                     what was used, and the money left
   podium down                      stop everything
 
@@ -85,6 +86,17 @@ _VERIFY = """examples:
   podium verify last                   the same for the newest run
   podium verify run_123.podium.jsonl   check a file, offline
   podium verify FILE --key VKEY        ... and that this log signed it, not any
+"""
+_REPLAY = """examples:
+  podium replay RUN              from the record alone: every prompt and the
+                                 answer are made again and must be equal
+  podium replay RUN --planner    ask today's Conductor with the recorded seed,
+                                 and say whether it plans the same
+  podium replay RUN --live       ask today's pool the same question: a new run,
+                                 which costs money, beside the recorded one
+  podium replay run_123.podium.jsonl
+
+The record is verified first. Exit code 0: equal; 1: something differs.
 """
 _KEYS = """examples:
   podium keys create alice                      may ask, and read its own runs
@@ -328,7 +340,13 @@ def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     verify.add_argument("what", metavar="FILE|RUN", help="an exported file, or the id of a run")
     verify.add_argument("--key", metavar="VKEY|FILE", help="the log key you trust")
     verify.add_argument("--out", type=Path, metavar="FILE", help="where to keep the export of a run")
-    for command in (runs, show, verify):
+    replay = _add(commands, "replay", "perform a recorded run again and compare", _REPLAY)
+    replay.add_argument("run", metavar="FILE|RUN", help="an exported file, the id of a run, or `last`")
+    how = replay.add_mutually_exclusive_group()
+    how.add_argument("--planner", action="store_true", help="plan again with the Conductor of this home")
+    how.add_argument("--live", action="store_true", help="ask again and compare the answers")
+    replay.add_argument("--url", default="", help="the gateway's address, default $PODIUM_URL or the home's")
+    for command in (runs, show, verify, replay):
         command.add_argument(
             "--audit-url",
             default="",

@@ -35,11 +35,12 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One question. `podium` are Podium's own request fields (workers, caps)."""
+    """One question, or `messages` in its place. `podium` are Podium's own request fields (workers, caps)."""
 
     question: str
     model: str = "podium"
     podium: Mapping[str, Any] = field(default_factory=dict)
+    messages: tuple[Mapping[str, Any], ...] = ()
 
 
 class GatewayClient:
@@ -56,7 +57,7 @@ class GatewayClient:
         """
         body = {
             "model": asking.model,
-            "messages": [{"role": "user", "content": asking.question}],
+            "messages": list(asking.messages) or [{"role": "user", "content": asking.question}],
             "stream": True,
             "podium": {**asking.podium, "events": True},
         }

@@ -42,6 +42,11 @@ class RunView:
         """The answer's text so far."""
         return "".join(self._text)
 
+    @property
+    def workers(self) -> list[str]:
+        """The workers of the newest plan's steps."""
+        return [step.worker for step in self._steps]
+
     def take(self, news: News) -> None:
         """Remember one piece of news."""
         facts = news.facts
