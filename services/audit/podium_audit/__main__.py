@@ -1,7 +1,6 @@
 """`podium-audit`: builds the audit service from its settings and serves until told to stop."""
 
 import asyncio
-import gc
 import sys
 from contextlib import AsyncExitStack
 
@@ -30,8 +29,6 @@ async def serve(settings: AuditSettings) -> None:
         audit.serve_on(server.server)
         await _serve_http(settings, audit, stack)
         await server.start()
-        # What has been built by now stays: no collection need look at it again.
-        gc.freeze()
         tasks = [asyncio.create_task(task) for task in (*audit.tasks(), _show_health(server, audit))]
         tasks.append(asyncio.create_task(audit.commit.until_ended()))
         stopped = asyncio.create_task(until_stopped())
