@@ -77,6 +77,7 @@ CALLERS = {
         router_service_pb2.DESCRIPTOR.services_by_name["RouterService"],
         {
             "Complete": {"gateway", "conductor", "cli"},
+            "Perform": {"gateway"},
             "Embed": {"gateway"},
             "ListWorkers": {"gateway", "conductor", "cli"},
         },

@@ -79,6 +79,7 @@ class Rig:
     pool_path: Path
     key_path: Path
     channels: dict[str, grpc.aio.Channel]
+    servicer: RouterServicer
     count: int = 0
 
     def stub(self, caller: str = "gateway") -> Any:
@@ -238,6 +239,7 @@ async def router_rig(
             pool_path,
             key_path,
             channels,
+            servicer,
         )
         await server.stop(0)
         await dispatcher.drain(timeout_s=0)

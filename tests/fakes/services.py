@@ -19,6 +19,7 @@ from podium_core.domain.plan import Plan
 from podium_core.domain.pool import Pool
 from podium_core.domain.usage import Usage
 from podium_core.orchestration.ports import PlanReply
+from podium_core.runtime.grpc_errors import packed_error
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.wire.plan_query import plan_reply_to_proto
 from podium_core.wire.pool import pool_to_proto
@@ -87,6 +88,36 @@ class ScriptedRouter(router_service_pb2_grpc.RouterServiceServicer):
                 finish_reason="stop", usage=usage_to_proto(Usage(7, 3)), cost_usd_micros=11, message=whole
             )
         )
+
+    async def Perform(  # noqa: N802 - named by the contract
+        self, request_iterator: AsyncIterator[router_pb.PerformRequest], context: _Context
+    ) -> AsyncGenerator[router_pb.PerformResponse, None]:
+        """Play the script for each attempt of a stream."""
+        events: asyncio.Queue[router_pb.OperationEvent] = asyncio.Queue()
+        tasks: dict[int, asyncio.Task[None]] = {}
+
+        async def play(asked: router_pb.Operation) -> None:
+            try:
+                async for event in self.Complete(asked.complete, context):
+                    events.put_nowait(router_pb.OperationEvent(operation_id=asked.operation_id, event=event))
+            except PodiumError as error:
+                status = packed_error(error)
+                events.put_nowait(router_pb.OperationEvent(operation_id=asked.operation_id, status=status))
+
+        async def read() -> None:
+            async for request in request_iterator:
+                for operation_id in request.cancelled_ids:
+                    tasks[operation_id].cancel()
+                for asked in request.operations:
+                    tasks[asked.operation_id] = asyncio.create_task(play(asked))
+
+        reading = asyncio.create_task(read())
+        try:
+            while True:
+                yield router_pb.PerformResponse(events=[await events.get()])
+        finally:
+            for task in (reading, *tasks.values()):
+                task.cancel()
 
     async def ListWorkers(  # noqa: N802 - named by the contract
         self, request: router_pb.ListWorkersRequest, context: _Context
@@ -208,7 +239,7 @@ class Services:
         """Start every service on a free port."""
         for name, package, methods in (
             ("conductor", "Conductor", ("Plan",)),
-            ("router", "Router", ("Complete", "ListWorkers")),
+            ("router", "Router", ("Complete", "Perform", "ListWorkers")),
             ("audit", "Audit", ("OpenRun", "Append", "PutContent", "Perform", "Seal", "RenewLease")),
         ):
             permissions = {f"/podium.{name}.v1.{package}Service/{m}": self.callers for m in methods}

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,6 +91,7 @@ async def running_gateway(
         stack.push_async_callback(recorder.close)
         services = {"audit": audit, "conductor": conductor, "router": router}
         workers = RouterWorkers(router, shelf, pool.refresh_soon)
+        stack.push_async_callback(workers.close)
         backing = Backing(
             planner=ConductorPlanner(conductor, with_names=settings.tell_worker_names),
             workers=workers,
@@ -112,9 +113,7 @@ async def running_gateway(
         edge = build_edge(backing, settings, telemetry, clock, ids)
         stack.push_async_callback(edge.handler.checker.close)
         watching = [*files.watching(), pool.keep(), leases.keep(), edge.limiter.keep(), grades.keep()]
-        parts = tuple([asyncio.create_task(part) for part in watching])
-        for part in parts:
-            stack.push_async_callback(_stop, part)
+        parts = _started(watching, stack)
         host, port = parse_listen(settings.listen)
         app = build_app(edge, settings.max_body_bytes)
         server, bound = await serve(app, host, port, settings.connection_limits)
@@ -174,6 +173,16 @@ async def _channel(
     stack: AsyncExitStack, address: str, service: str, settings: GatewaySettings
 ) -> grpc.aio.Channel:
     return await stack.enter_async_context(open_channel(address, service, settings.tls))
+
+
+def _started(
+    parts: Iterable[Coroutine[Any, Any, None]], stack: AsyncExitStack
+) -> tuple[asyncio.Task[None], ...]:
+    """Run what runs beside the server, until the stack ends."""
+    tasks = tuple([asyncio.create_task(part) for part in parts])
+    for task in tasks:
+        stack.push_async_callback(_stop, task)
+    return tasks
 
 
 async def _stop(task: asyncio.Task[None]) -> None:

@@ -73,10 +73,15 @@ async def serve(settings: RouterSettings) -> None:
         await server.start()
         stack.push_async_callback(endings.drain, settings.end_budget_s)
         stack.push_async_callback(dispatcher.drain, timeout_s=1.0)
-        stack.push_async_callback(server.stop, settings.drain_s)
+        stack.push_async_callback(_stop, servicer, server, settings.drain_s)
         watching = asyncio.create_task(pool.watch())
         stack.callback(watching.cancel)
         await until_stopped(watching)
+
+
+async def _stop(servicer: RouterServicer, server: GrpcServer, drain_s: float) -> None:
+    servicer.close()
+    await server.stop(drain_s)
 
 
 def main() -> None:

@@ -2,10 +2,12 @@
 
 Deltas are batched, since a gRPC message costs ten times the parsing of a delta: the first goes at once,
 then what has gathered goes after a short while or a certain size. Bounded: a slow reader slows the
-provider down.
+provider down. All boxes send at the same ticks of the clock, so that what they send can share a message.
 """
 
 import asyncio
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from podium_core.domain.errors import Code, PodiumError
@@ -45,14 +47,17 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """When gathered deltas are sent: `interval_s` after the last message or at `size` characters."""
+    """When gathered deltas are sent: at the next multiple of `interval_s`, or at `size` characters."""
 
     interval_s: float = 0.015
     size: int = 1_024
 
 
 class Outbox:
-    """One writer, one reader. The reader calls `take` until it returns Completed or raises."""
+    """One writer, one reader.
+
+    The reader calls `take` until it returns Completed or raises, or it is told by `listen` and `poll`s.
+    """
 
     def __init__(self, limits: BatchLimits) -> None:
         self._limits = limits
@@ -67,7 +72,9 @@ class Outbox:
         self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._end: Completed | BaseException | None = None
-        self._ready = asyncio.Event()
+        self._is_ready = False
+        self._signal = asyncio.Event()
+        self._on_ready: Callable[[], None] = self._signal.set
         self._room = asyncio.Event()
         self._room.set()
 
@@ -79,7 +86,7 @@ class Outbox:
     def permit(self, leaf_index: int) -> None:
         """Tell the reader that the permit is there."""
         self._permitted = Permitted(leaf_index)
-        self._ready.set()
+        self._wake()
 
     def put(self, delta: Delta) -> None:
         """Add output; it is sent alone, or with what comes in the next moments."""
@@ -95,14 +102,14 @@ class Outbox:
         self._size += len(delta.text) + len(delta.reasoning) + len(delta.refusal)
         self._size += _ENTRY_SIZE * (len(delta.tool_calls) + len(delta.logprobs))
         if self._size >= self._limits.size:
-            self._ready.set()
+            self._wake()
             if self._size >= self._limits.size * _FULL_AT_BATCHES:
                 self._room.clear()
-        elif self._timer is None and not self._ready.is_set():
+        elif self._timer is None and not self._is_ready:
             if self._loop.time() >= self._due:
-                self._ready.set()
+                self._wake()
             else:
-                self._timer = self._loop.call_at(self._due, self._ready.set)
+                self._timer = self._loop.call_at(self._due, self._wake)
 
     async def room(self) -> None:
         """Wait until the reader has taken enough that more may be put."""
@@ -120,24 +127,40 @@ class Outbox:
         if self._end is None:
             self._end = end
             self._room.set()
-            self._ready.set()
+            self._wake()
+
+    def listen(self, on_ready: Callable[[], None]) -> None:
+        """Call `on_ready` each time that `poll` may have something new, instead of waking `take`."""
+        self._on_ready = on_ready
 
     async def take(self) -> Permitted | Delta | Completed:
         """Return the next event. Raises the error that ended the attempt."""
         while True:
-            if self._permitted is not None:
-                permitted, self._permitted = self._permitted, None
-                return permitted
-            if self._size and self._ready.is_set():
-                return self._take_batch()
-            if self._end is not None and not self._size:
-                if isinstance(self._end, Completed):
-                    return self._end
-                raise self._end
-            self._ready.clear()
-            if self._size and self._timer is None:
-                self._timer = self._loop.call_at(self._due, self._ready.set)
-            await self._ready.wait()
+            self._signal.clear()
+            event = self.poll()
+            if isinstance(event, BaseException):
+                raise event
+            if event is not None:
+                return event
+            await self._signal.wait()
+
+    def poll(self) -> Permitted | Delta | Completed | BaseException | None:
+        """Return the next event, or the error that ended the attempt; None while there is nothing new."""
+        if self._permitted is not None:
+            permitted, self._permitted = self._permitted, None
+            return permitted
+        if self._size and self._is_ready:
+            return self._take_batch()
+        if self._end is not None and not self._size:
+            return self._end
+        self._is_ready = False
+        if self._size and self._timer is None:
+            self._timer = self._loop.call_at(self._due, self._wake)
+        return None
+
+    def _wake(self) -> None:
+        self._is_ready = True
+        self._on_ready()
 
     def _take_batch(self) -> Delta:
         batch = Delta(
@@ -156,11 +179,15 @@ class Outbox:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._due = self._loop.time() + self._limits.interval_s
+        self._due = _next_tick(self._loop.time(), self._limits.interval_s)
         if self._end is None:
-            self._ready.clear()
+            self._is_ready = False
         self._room.set()
         return batch
+
+
+def _next_tick(now_s: float, interval_s: float) -> float:
+    return (math.floor(now_s / interval_s) + 1) * interval_s if interval_s else now_s
 
 
 def _stopping() -> PodiumError:

@@ -6,7 +6,6 @@ is told so and may be repeated, since every operation carries its event id.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from podium.audit.v1 import audit_service_pb2 as pb
 from podium.audit.v1 import audit_service_pb2_grpc
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_errors import from_rpc_error, unpacked_error
+from podium_core.runtime.shared_stream import exchange
 
 _SERVICE: Final = "audit"
 _MAX_MESSAGE_BYTES: Final = 1024 * 1024
@@ -130,19 +130,11 @@ class AuditStream:
 
     async def _serve(self) -> None:
         """Live as long as one stream does."""
-        stream = self._stub.Perform()
-        reading = asyncio.create_task(self._read(stream))
-        reading.add_done_callback(lambda _: self._wake.set())
         failure = PodiumError(Code.AUDIT_UNAVAILABLE, "the audit service closed the stream")
         try:
-            # A write fails only where the stream has ended, and then the reader knows why.
-            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                await self._write(stream, reading)
-            await asyncio.wait([reading])
-            failure = _meaning(reading.exception()) or failure
+            ended = await exchange(self._stub.Perform(), self._wake, self._next_message, self._take)
+            failure = _meaning(ended) or failure
         finally:
-            stream.cancel()
-            reading.cancel()
             self._fail_all(failure)
 
     def _fail_all(self, failure: PodiumError) -> None:
@@ -154,16 +146,9 @@ class AuditStream:
             if not answer.done():
                 answer.set_exception(PodiumError(failure.code, failure.message, reason=failure.reason))
 
-    async def _write(self, stream: Any, reading: "asyncio.Task[None]") -> None:
-        """Send what is asked until the stream ends: while one message is on its way, the next one gathers."""
-        while not reading.done():
-            if self._queue or self._cancelled:
-                await stream.write(self._next_message())
-            else:
-                self._wake.clear()
-                await self._wake.wait()
-
-    def _next_message(self) -> pb.PerformRequest:
+    def _next_message(self) -> pb.PerformRequest | None:
+        if not (self._queue or self._cancelled):
+            return None
         message = pb.PerformRequest(cancelled_ids=self._cancelled)
         self._cancelled.clear()
         size = 0
@@ -178,17 +163,16 @@ class AuditStream:
         message.operations.extend(taken)
         return message
 
-    async def _read(self, stream: Any) -> None:
-        async for message in stream:
-            for result in message.results:
-                answer = self._waiting.pop(result.operation_id, None)
-                if answer is None or answer.done():
-                    continue
-                kind = result.WhichOneof("answer")
-                if kind == "status":
-                    answer.set_exception(unpacked_error(result.status, _SERVICE))
-                else:
-                    answer.set_result(getattr(result, kind))
+    def _take(self, message: pb.PerformResponse) -> None:
+        for result in message.results:
+            answer = self._waiting.pop(result.operation_id, None)
+            if answer is None or answer.done():
+                continue
+            kind = result.WhichOneof("answer")
+            if kind == "status":
+                answer.set_exception(unpacked_error(result.status, _SERVICE))
+            else:
+                answer.set_result(getattr(result, kind))
 
 
 def _meaning(error: BaseException | None) -> PodiumError | None:

@@ -113,6 +113,54 @@ class Completed(_message.Message):
     replay_message_json: bytes
     def __init__(self, finish_reason: _Optional[str] = ..., usage: _Optional[_Union[_plan_pb2.Usage, _Mapping]] = ..., cost_usd_micros: _Optional[int] = ..., latency_us: _Optional[int] = ..., first_delta_us: _Optional[int] = ..., provider_response_id: _Optional[str] = ..., served_model: _Optional[str] = ..., message: _Optional[_Union[Delta, _Mapping]] = ..., replay_message_json: _Optional[bytes] = ...) -> None: ...
 
+class PerformRequest(_message.Message):
+    __slots__ = ("operations", "cancelled_ids", "taken")
+    OPERATIONS_FIELD_NUMBER: _ClassVar[int]
+    CANCELLED_IDS_FIELD_NUMBER: _ClassVar[int]
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
+    operations: _containers.RepeatedCompositeFieldContainer[Operation]
+    cancelled_ids: _containers.RepeatedScalarFieldContainer[int]
+    taken: _containers.RepeatedCompositeFieldContainer[Taken]
+    def __init__(self, operations: _Optional[_Iterable[_Union[Operation, _Mapping]]] = ..., cancelled_ids: _Optional[_Iterable[int]] = ..., taken: _Optional[_Iterable[_Union[Taken, _Mapping]]] = ...) -> None: ...
+
+class Operation(_message.Message):
+    __slots__ = ("operation_id", "traceparent", "timeout_ms", "complete")
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    operation_id: int
+    traceparent: str
+    timeout_ms: int
+    complete: CompleteRequest
+    def __init__(self, operation_id: _Optional[int] = ..., traceparent: _Optional[str] = ..., timeout_ms: _Optional[int] = ..., complete: _Optional[_Union[CompleteRequest, _Mapping]] = ...) -> None: ...
+
+class Taken(_message.Message):
+    __slots__ = ("operation_id", "event_count")
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    EVENT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    operation_id: int
+    event_count: int
+    def __init__(self, operation_id: _Optional[int] = ..., event_count: _Optional[int] = ...) -> None: ...
+
+class PerformResponse(_message.Message):
+    __slots__ = ("events", "is_closing")
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    IS_CLOSING_FIELD_NUMBER: _ClassVar[int]
+    events: _containers.RepeatedCompositeFieldContainer[OperationEvent]
+    is_closing: bool
+    def __init__(self, events: _Optional[_Iterable[_Union[OperationEvent, _Mapping]]] = ..., is_closing: _Optional[bool] = ...) -> None: ...
+
+class OperationEvent(_message.Message):
+    __slots__ = ("operation_id", "event", "status")
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    EVENT_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    operation_id: int
+    event: CompleteResponse
+    status: bytes
+    def __init__(self, operation_id: _Optional[int] = ..., event: _Optional[_Union[CompleteResponse, _Mapping]] = ..., status: _Optional[bytes] = ...) -> None: ...
+
 class EmbedRequest(_message.Message):
     __slots__ = ("attempt_id", "run_id", "tenant_id", "worker_id", "pool_digest", "input_json", "dimensions")
     ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]

@@ -40,6 +40,11 @@ class RouterServiceStub:
                 request_serializer=podium_dot_router_dot_v1_dot_router__service__pb2.CompleteRequest.SerializeToString,
                 response_deserializer=podium_dot_router_dot_v1_dot_router__service__pb2.CompleteResponse.FromString,
                 _registered_method=True)
+        self.Perform = channel.stream_stream(
+                '/podium.router.v1.RouterService/Perform',
+                request_serializer=podium_dot_router_dot_v1_dot_router__service__pb2.PerformRequest.SerializeToString,
+                response_deserializer=podium_dot_router_dot_v1_dot_router__service__pb2.PerformResponse.FromString,
+                _registered_method=True)
         self.Embed = channel.unary_unary(
                 '/podium.router.v1.RouterService/Embed',
                 request_serializer=podium_dot_router_dot_v1_dot_router__service__pb2.EmbedRequest.SerializeToString,
@@ -59,6 +64,15 @@ class RouterServiceServicer:
     def Complete(self, request, context):
         """Performs exactly one attempt: asks audit for the permit, makes one provider call, ends the attempt.
         Retries and fallback workers are the caller's, who counts them against the run's caps.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Perform(self, request_iterator, context):
+        """Performs many attempts over one stream, each exactly as Complete performs it: allowed, refused, timed out
+        and ended alone. What is asked, and what happens, at the same moment travels in the same message. The
+        gateway only. When the caller's side ends, every attempt of the stream is stopped.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -86,6 +100,11 @@ def add_RouterServiceServicer_to_server(servicer, server):
                     servicer.Complete,
                     request_deserializer=podium_dot_router_dot_v1_dot_router__service__pb2.CompleteRequest.FromString,
                     response_serializer=podium_dot_router_dot_v1_dot_router__service__pb2.CompleteResponse.SerializeToString,
+            ),
+            'Perform': grpc.stream_stream_rpc_method_handler(
+                    servicer.Perform,
+                    request_deserializer=podium_dot_router_dot_v1_dot_router__service__pb2.PerformRequest.FromString,
+                    response_serializer=podium_dot_router_dot_v1_dot_router__service__pb2.PerformResponse.SerializeToString,
             ),
             'Embed': grpc.unary_unary_rpc_method_handler(
                     servicer.Embed,
@@ -126,6 +145,33 @@ class RouterService:
             '/podium.router.v1.RouterService/Complete',
             podium_dot_router_dot_v1_dot_router__service__pb2.CompleteRequest.SerializeToString,
             podium_dot_router_dot_v1_dot_router__service__pb2.CompleteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Perform(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/podium.router.v1.RouterService/Perform',
+            podium_dot_router_dot_v1_dot_router__service__pb2.PerformRequest.SerializeToString,
+            podium_dot_router_dot_v1_dot_router__service__pb2.PerformResponse.FromString,
             options,
             channel_credentials,
             insecure,

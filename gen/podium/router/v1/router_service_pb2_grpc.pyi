@@ -37,6 +37,11 @@ class RouterServiceStub:
     """Performs exactly one attempt: asks audit for the permit, makes one provider call, ends the attempt.
     Retries and fallback workers are the caller's, who counts them against the run's caps.
     """
+    Perform: _grpc.StreamStreamMultiCallable[_router_service_pb2.PerformRequest, _router_service_pb2.PerformResponse]
+    """Performs many attempts over one stream, each exactly as Complete performs it: allowed, refused, timed out
+    and ended alone. What is asked, and what happens, at the same moment travels in the same message. The
+    gateway only. When the caller's side ends, every attempt of the stream is stopped.
+    """
     Embed: _grpc.UnaryUnaryMultiCallable[_router_service_pb2.EmbedRequest, _router_service_pb2.EmbedResponse]
     """Performs exactly one attempt of kind embed: asks audit for the permit, makes one provider call for all
     inputs, ends the attempt. The run must be of kind embed, the worker have the feature `embeddings`.
@@ -52,6 +57,11 @@ class RouterServiceAsyncStub(RouterServiceStub):
     Complete: _aio.UnaryStreamMultiCallable[_router_service_pb2.CompleteRequest, _router_service_pb2.CompleteResponse]  # type: ignore[assignment]
     """Performs exactly one attempt: asks audit for the permit, makes one provider call, ends the attempt.
     Retries and fallback workers are the caller's, who counts them against the run's caps.
+    """
+    Perform: _aio.StreamStreamMultiCallable[_router_service_pb2.PerformRequest, _router_service_pb2.PerformResponse]  # type: ignore[assignment]
+    """Performs many attempts over one stream, each exactly as Complete performs it: allowed, refused, timed out
+    and ended alone. What is asked, and what happens, at the same moment travels in the same message. The
+    gateway only. When the caller's side ends, every attempt of the stream is stopped.
     """
     Embed: _aio.UnaryUnaryMultiCallable[_router_service_pb2.EmbedRequest, _router_service_pb2.EmbedResponse]  # type: ignore[assignment]
     """Performs exactly one attempt of kind embed: asks audit for the permit, makes one provider call for all
@@ -71,6 +81,17 @@ class RouterServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_router_service_pb2.CompleteResponse], _abc.AsyncIterator[_router_service_pb2.CompleteResponse]]:
         """Performs exactly one attempt: asks audit for the permit, makes one provider call, ends the attempt.
         Retries and fallback workers are the caller's, who counts them against the run's caps.
+        """
+
+    @_abc_1.abstractmethod
+    def Perform(
+        self,
+        request_iterator: _MaybeAsyncIterator[_router_service_pb2.PerformRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_router_service_pb2.PerformResponse], _abc.AsyncIterator[_router_service_pb2.PerformResponse]]:
+        """Performs many attempts over one stream, each exactly as Complete performs it: allowed, refused, timed out
+        and ended alone. What is asked, and what happens, at the same moment travels in the same message. The
+        gateway only. When the caller's side ends, every attempt of the stream is stopped.
         """
 
     @_abc_1.abstractmethod

@@ -26,8 +26,12 @@ from podium_core.wire.usage import usage_from_proto
 from podium_gateway.adapters.contents import ContentShelf, render
 from podium_gateway.adapters.inside import Inside
 from podium_gateway.adapters.json_text import json_bytes
+from podium_gateway.adapters.router_stream import AttemptEvents, RouterStream
 from podium_gateway.side_thread import aside
 
+Metadata = tuple[tuple[str, str], ...]
+
+_LONG_CHARS: Final = 128 * 1024
 _COMPLETE: Final = "/podium.router.v1.RouterService/Complete"
 
 
@@ -58,22 +62,24 @@ class RouterWorkers(WorkerPort, EmbedPort):
                 response_deserializer=router_service_pb2.CompleteResponse.FromString,
             )
         )
+        self._stream = RouterStream(channel)
         self._shelf = shelf
         self._on_conflict = on_conflict
+
+    async def close(self) -> None:
+        """Let go of the stream."""
+        await self._stream.close()
 
     def complete(self, call: StepCall) -> AsyncGenerator[WorkerEvent, None]:
         """Make one attempt, as the port says, within the trace of whoever calls this."""
         return self._events(call, call_metadata())
 
-    async def _events(
-        self, call: StepCall, metadata: tuple[tuple[str, str], ...]
-    ) -> AsyncGenerator[WorkerEvent, None]:
+    async def _events(self, call: StepCall, metadata: Metadata) -> AsyncGenerator[WorkerEvent, None]:
         await self._connected(call.timeout_s)
-        request = await aside(call.prompt.size_chars, self._request, call)
-        rpc = self._complete(request, timeout=call.timeout_s, metadata=metadata)
+        events = await self._asked(call, metadata)
         try:
             with Inside("router"):
-                async for message in rpc:
+                async for message in events:
                     kind = message.WhichOneof("event")
                     if kind == "delta":
                         yield _delta(message.delta)
@@ -86,7 +92,17 @@ class RouterWorkers(WorkerPort, EmbedPort):
                 self._on_conflict()
             raise
         finally:
-            rpc.cancel()
+            events.cancel()
+
+    async def _asked(
+        self, call: StepCall, metadata: Metadata
+    ) -> "AttemptEvents | grpc.aio.UnaryStreamCall[bytes, router_service_pb2.CompleteResponse]":
+        """Ask over the stream that all attempts share; by a call of its own where others would wait."""
+        if call.prompt.size_chars < _LONG_CHARS:
+            traceparent = dict(metadata).get("traceparent", "")
+            return self._stream.complete(self._request(call), call.timeout_s, traceparent)
+        request = await aside(call.prompt.size_chars, self._serialized, call)
+        return self._complete(request, timeout=call.timeout_s, metadata=metadata)
 
     async def embed(self, call: EmbedCall) -> Embedded:
         """Make one attempt of kind embed, as the port says."""
@@ -131,7 +147,10 @@ class RouterWorkers(WorkerPort, EmbedPort):
                 Code.UNAVAILABLE, "the router service cannot be reached", reason="ROUTER_UNREACHABLE"
             ) from None
 
-    def _request(self, call: StepCall) -> bytes:
+    def _serialized(self, call: StepCall) -> bytes:
+        return self._request(call).SerializeToString()
+
+    def _request(self, call: StepCall) -> router_service_pb2.CompleteRequest:
         request = router_service_pb2.CompleteRequest(
             attempt_id=call.attempt_id,
             run_id=call.run_id,
@@ -150,7 +169,7 @@ class RouterWorkers(WorkerPort, EmbedPort):
         for segment in render(call.prompt, self._shelf.get(call.run_id)):
             # Added in place: a message that is handed to another is copied once more.
             request.messages.add(part_id=segment.part_id, data=segment.data)
-        return request.SerializeToString()
+        return request
 
 
 def _delta(message: router_service_pb2.Delta) -> Delta:
