@@ -6,7 +6,7 @@ from pathlib import Path
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_core.grading.catalogue import DEFAULT_SEED
-from podium_verifier.__main__ import EXIT_CODES
+from podium_verifier.__main__ import EXIT_CODES, add_trust_arguments
 
 _START = """examples:
   podium up                        start everything, answer a first question
@@ -338,7 +338,7 @@ def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     show.add_argument("--content", action="store_true", help="show the recorded texts too")
     verify = _add(commands, "verify", "prove the record of a run", _VERIFY + "\n" + EXIT_CODES)
     verify.add_argument("what", metavar="FILE|RUN", help="an exported file, or the id of a run")
-    verify.add_argument("--key", metavar="VKEY|FILE", help="the log key you trust")
+    add_trust_arguments(verify)
     verify.add_argument("--out", type=Path, metavar="FILE", help="where to keep the export of a run")
     replay = _add(commands, "replay", "perform a recorded run again and compare", _REPLAY)
     replay.add_argument("run", metavar="FILE|RUN", help="an exported file, the id of a run, or `last`")

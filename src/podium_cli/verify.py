@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -11,19 +12,20 @@ from podium_cli.audit_client import AuditClient
 from podium_cli.failures import CliError
 from podium_cli.home import Home
 from podium_cli.settings import CliSettings
-from podium_verifier.__main__ import verify_file
+from podium_verifier.__main__ import asked_of, verify_file
 
 
 def run(arguments: argparse.Namespace, console: Console, home: Home, settings: CliSettings) -> int:
     """Verify and return the verifier's own exit code."""
     file = Path(arguments.what)
+    asked = asked_of(arguments)
     if file.exists() or file.suffix:
-        return verify_file(file, arguments.key)
+        return verify_file(file, asked)
     target = asyncio.run(
         _export(audit_client(arguments, home, settings), arguments.what, arguments.out, home)
     )
     console.print(f"exported to {target}", soft_wrap=True)
-    return verify_file(target, arguments.key or _pinned(home))
+    return verify_file(target, asked if asked.key else replace(asked, key=_pinned(home)))
 
 
 async def _export(client: AuditClient, run: str, out: Path | None, home: Home) -> Path:

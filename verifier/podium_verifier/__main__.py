@@ -1,26 +1,61 @@
-"""`python -m podium_verifier FILE [--key VKEY|FILE]`: the command, and its exit codes."""
+"""`python -m podium_verifier FILE [--key VKEY|FILE] …`: the command, and its exit codes."""
 
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from podium_verifier.faults import ExitCode, Fault, printable
 from podium_verifier.summary import render
+from podium_verifier.trust import Trust
 from podium_verifier.verify import verify_export
 
 MAX_EXPORT_BYTES = 1 << 30
 _KEY_FILE_BYTES = 4096
+_NOTE_BYTES = 64 * 1024
 
 EXIT_CODES = """exit codes:
-  0  verified
-  1  the command line or a file could not be read
-  2  the file is not a well-formed export
-  3  the checkpoint is not signed by the log key
-  4  a leaf is not in the log
-  5  content does not match its commitment
-  6  the run is incomplete or out of order
+   0  verified
+   1  the command line or a file could not be read
+   2  the file is not a well-formed export
+   3  the checkpoint is not signed by the log key
+   4  a leaf is not in the log: it was changed, if only in one byte
+   5  content does not match its commitment
+   6  the run's records are incomplete or contradict each other
+   7  the tail is missing, of the file or of the run
+   8  the log forked: another history was signed too
+   9  an attempt began before the plan or verdict that permits it
+  10  verified, but the content was erased: the leaf that says so is named
+  11  too few witnesses cosigned
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line gives beside the file: keys and checkpoints, each as text or as a file's name."""
+
+    key: str | None = None
+    checkpoints: Sequence[Path] = ()
+    witnesses: Sequence[str] = ()
+    quorum: int | None = None
+
+
+def add_trust_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what the reader trusts."""
+    parser.add_argument("--key", metavar="VKEY|FILE", help="the log key you trust, or a file that holds it")
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a checkpoint of the log that you kept: the export's must continue it",
+    )
+    parser.add_argument(
+        "--witness", action="append", default=[], metavar="VKEY|FILE", help="a witness's key; may be repeated"
+    )
+    parser.add_argument("--quorum", type=int, metavar="K", help="how many witnesses must have cosigned: all")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         exit_on_error=False,
     )
     parser.add_argument("file", type=Path, help="the export, <run id>.podium.jsonl")
-    parser.add_argument("--key", metavar="VKEY|FILE", help="the log key you trust, or a file that holds it")
+    add_trust_arguments(parser)
     try:
         arguments = parser.parse_args(argv)
     except (argparse.ArgumentError, SystemExit) as error:
@@ -41,30 +76,56 @@ def main(argv: Sequence[str] | None = None) -> int:
             return ExitCode.OK
         sys.stderr.write(f"{error}\n" if isinstance(error, argparse.ArgumentError) else "")
         return ExitCode.USAGE
-    return verify_file(arguments.file, arguments.key)
+    return verify_file(arguments.file, asked_of(arguments))
 
 
-def verify_file(file: Path, key: str | None) -> int:
-    """Verify `file` against `key` (a vkey, a file that holds one, or None) and return the exit code."""
-    try:
-        vkey = None if key is None else _resolve_key(key)
-    except (OSError, ValueError):
-        sys.stderr.write(
-            f"cannot read the log key: {printable(key or '')} is neither a key nor a key's file\n"
-        )
+def asked_of(arguments: argparse.Namespace) -> Asked:
+    """Return what the options of `add_trust_arguments` say."""
+    return Asked(arguments.key, arguments.checkpoint, arguments.witness, arguments.quorum)
+
+
+def verify_file(file: Path, asked: Asked) -> int:
+    """Verify `file` against what the reader trusts and return the exit code."""
+    trust = _trust(asked)
+    if trust is None:
         return ExitCode.USAGE
     try:
         data = _read(file, MAX_EXPORT_BYTES)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        sys.stderr.write(f"cannot read {printable(str(file))}: {why}\n")
-        return ExitCode.USAGE
-    result = verify_export(data, vkey)
+        return _cannot_read(str(file), error)
+    result = verify_export(data, trust=trust)
     if isinstance(result, Fault):
         sys.stderr.write(f"NOT VERIFIED (exit code {result.code:d})\n  {result}\n")
         return result.code
     sys.stdout.write(render(result))
-    return ExitCode.OK
+    return result.exit_code
+
+
+def _trust(asked: Asked) -> Trust | None:
+    """Read what is given as files; None after saying what could not be read."""
+    keys: list[str] = []
+    kept: list[str] = []
+    for key in (asked.key, *asked.witnesses):
+        try:
+            keys += [] if key is None else [_resolve_key(key)]
+        except (OSError, ValueError):
+            name = printable(key or "")
+            sys.stderr.write(f"cannot read the key: {name} is neither a key nor a key's file\n")
+            return None
+    for file in asked.checkpoints:
+        try:
+            kept.append(_read(file, _NOTE_BYTES).decode())
+        except (OSError, ValueError) as error:
+            _cannot_read(str(file), error)
+            return None
+    vkey = keys.pop(0) if asked.key is not None else None
+    return Trust(vkey, tuple(kept), tuple(keys), asked.quorum)
+
+
+def _cannot_read(name: str, error: OSError | ValueError) -> ExitCode:
+    why = error.strerror if isinstance(error, OSError) else str(error)
+    sys.stderr.write(f"cannot read {printable(name)}: {why}\n")
+    return ExitCode.USAGE
 
 
 def _read(file: Path, limit: int) -> bytes:

@@ -1,6 +1,6 @@
 """The export file: one canonical JSON object per line, in one order, nothing else.
 
-    header, checkpoint, leaf…, content…, body…, end
+    header, checkpoint, history…, anchor…, consistency…, leaf…, content…, body…, end
 
 Reading it checks form only: which lines, which keys, which encodings. What the lines claim is checked by
 the modules for the checkpoint, the tree, the run's order and the content.
@@ -17,6 +17,7 @@ from podium_verifier.faults import ExitCode, fail
 
 FORMAT = "podium-export/1"
 
+_LEAF_LINE = {"index": shape.count, "leaf": shape.text, "proof": shape.list_of(shape.text)}
 _FIELDS: dict[str, Mapping[str, shape.Check]] = {
     "header": {
         "format": shape.exactly(FORMAT),
@@ -27,7 +28,10 @@ _FIELDS: dict[str, Mapping[str, shape.Check]] = {
         "with_content": shape.flag,
     },
     "checkpoint": {"note": shape.text},
-    "leaf": {"index": shape.count, "leaf": shape.text, "proof": shape.list_of(shape.text)},
+    "history": _LEAF_LINE,
+    "anchor": {"note": shape.text, "proof": shape.list_of(shape.text)},
+    "consistency": {"from": shape.count, "proof": shape.list_of(shape.text)},
+    "leaf": _LEAF_LINE,
     "content": {"index": shape.count, "part_id": shape.text, "data": shape.text, "salt": shape.text},
     "body": {"index": shape.count, "part_id": shape.text, "salt": shape.text},
     "end": {"lines": shape.count, "sha256": shape.digest},
@@ -70,11 +74,24 @@ class PartLine:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierLine:
+    """The proof that the export's checkpoint continues an earlier one: a whole note, or only its size."""
+
+    line: int
+    proof: tuple[bytes, ...]
+    note: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Export:
-    """The lines of an export, decoded."""
+    """The lines of an export, decoded. `history` are leaves about the log itself."""
 
     header: Header
     note: str
+    history: tuple[LeafLine, ...]
+    anchors: tuple[EarlierLine, ...]
+    consistency: tuple[EarlierLine, ...]
     leaves: tuple[LeafLine, ...]
     contents: tuple[PartLine, ...]
     bodies: tuple[PartLine, ...]
@@ -90,7 +107,7 @@ def read_export(data: bytes) -> Export:
         fail(ExitCode.MALFORMED, "the file is empty")
     if lines.pop():
         fail(
-            ExitCode.MALFORMED,
+            ExitCode.TAIL,
             "the last line is cut off: it does not end with a newline",
             line=len(lines) + 1,
         )
@@ -101,7 +118,7 @@ def read_export(data: bytes) -> Export:
         rank = _next_rank(number, kind, rank, is_first=not decoded[kind])
         decoded[kind].append((number, fields))
     if not decoded["end"]:
-        fail(ExitCode.ORDER, "the tail is missing: no end line follows", line=len(lines))
+        fail(ExitCode.TAIL, "the tail is missing: no end line follows", line=len(lines))
     end = decoded["end"][0][1]
     if end["lines"] != len(lines):
         fail(ExitCode.MALFORMED, f"says {end['lines']} lines, {len(lines)} are here", line=len(lines))
@@ -110,6 +127,9 @@ def read_export(data: bytes) -> Export:
     return Export(
         header=Header(**{key: decoded["header"][0][1][key] for key in Header.__slots__}),
         note=decoded["checkpoint"][0][1]["note"],
+        history=_ascending([_leaf_line(number, fields) for number, fields in decoded["history"]]),
+        anchors=tuple(_earlier_line(number, fields) for number, fields in decoded["anchor"]),
+        consistency=tuple(_earlier_line(number, fields) for number, fields in decoded["consistency"]),
         leaves=_ascending([_leaf_line(number, fields) for number, fields in decoded["leaf"]]),
         contents=tuple(_part_line(number, fields) for number, fields in decoded["content"]),
         bodies=tuple(_part_line(number, fields) for number, fields in decoded["body"]),
@@ -142,11 +162,18 @@ def _next_rank(number: int, kind: str, rank: int, *, is_first: bool) -> int:
 
 
 def _leaf_line(number: int, fields: dict[str, Any]) -> LeafLine:
+    return LeafLine(number, fields["index"], fields["leaf"].encode(), _proof(number, fields))
+
+
+def _earlier_line(number: int, fields: dict[str, Any]) -> EarlierLine:
+    return EarlierLine(number, _proof(number, fields), fields.get("note", ""), fields.get("from", 0))
+
+
+def _proof(number: int, fields: dict[str, Any]) -> tuple[bytes, ...]:
     try:
-        proof = tuple(shape.decode_base64(item, f"proof[{at}]") for at, item in enumerate(fields["proof"]))
+        return tuple(shape.decode_base64(item, f"proof[{at}]") for at, item in enumerate(fields["proof"]))
     except ValueError as error:
-        fail(ExitCode.MALFORMED, str(error), line=number, leaf_index=fields["index"])
-    return LeafLine(number, fields["index"], fields["leaf"].encode(), proof)
+        fail(ExitCode.MALFORMED, str(error), line=number, leaf_index=fields.get("index"))
 
 
 def _part_line(number: int, fields: dict[str, Any]) -> PartLine:

@@ -17,11 +17,21 @@ class ExitCode(IntEnum):
     CHECKPOINT = 3
     """The checkpoint is not signed by the log's key."""
     NOT_IN_LOG = 4
-    """A leaf is not in the log that the checkpoint commits to."""
+    """A leaf is not in the log that the checkpoint commits to: a byte of it, or its place, was changed."""
     CONTENT = 5
     """Content or a sent body does not match its commitment."""
     ORDER = 6
     """The run is incomplete, or its records contradict each other."""
+    TAIL = 7
+    """The end is missing: of the file, or of the run."""
+    FORKED = 8
+    """The log showed others another history: a checkpoint of it does not continue another."""
+    PERMIT = 9
+    """An attempt began without, or before, the verdict or plan that permits it."""
+    ERASED = 10
+    """Every check passed, but the content was erased under a leaf of the log: it is no longer there."""
+    WITNESSES = 11
+    """Too few of the witnesses that the reader trusts have cosigned."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,11 @@ FACTS: Mapping[str, shape.Check] = {
             "unknown_attempts": list_of(text),
         }
     ),
+    "erasure_begun": shape.open_record(shape.anything),
+    "erasure_refused": shape.open_record(shape.anything),
+    "erased": shape.open_record(shape.anything),
+    "key_rotated": record({"old_vkey": text, "new_vkey": text, "signature": text}),
+    "log_gap": record({"kept_size": count, "kept_root": text, "lost_size": count, "lost_note": text}),
     "note": shape.open_record(shape.anything),
     "read": shape.open_record(shape.anything),
 }

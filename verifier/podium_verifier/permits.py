@@ -64,7 +64,7 @@ def _take_plan(leaf: Leaf, known: _Known) -> None:
 def _take_begin(leaf: Leaf, known: _Known) -> None:
     facts = leaf.facts
     if facts["worker_id"] not in known.allowed:
-        _fail(leaf, f"no verdict allows the worker {facts['worker_id']!r}")
+        _refuse(leaf, f"no verdict allows the worker {facts['worker_id']!r}")
     if facts["attempt_id"] in known.attempts:
         _fail(leaf, f"the attempt {facts['attempt_id']!r} begins twice")
     if facts["kind"] in _STEP_KINDS:
@@ -88,18 +88,18 @@ def _check_step(leaf: Leaf, known: _Known) -> None:
     number, index = facts["round"], facts["step_index"]
     if known.may_lack_plan and not known.plans:
         if facts["seen_steps"] or facts["sees_previous_round"]:
-            _fail(leaf, "without a plan there is nothing to see")
+            _refuse(leaf, "without a plan there is nothing to see")
         return
     if number >= len(known.plans):
-        _fail(leaf, f"the attempt begins before the plan of round {number}")
+        _refuse(leaf, f"the attempt begins before the plan of round {number}")
     if index >= len(known.plans[number]):
-        _fail(leaf, f"the plan has no step {index}")
+        _refuse(leaf, f"the plan has no step {index}")
     step = known.plans[number][index]
     if facts["worker_id"] not in (step["worker_id"], step["fallback_worker_id"]):
-        _fail(leaf, f"the plan does not give step {index} to the worker {facts['worker_id']!r}")
+        _refuse(leaf, f"the plan does not give step {index} to the worker {facts['worker_id']!r}")
     sees_more = facts["sees_previous_round"] and not step["sees_previous_round"]
     if sees_more or not set(facts["seen_steps"]) <= set(step["access"]):
-        _fail(leaf, f"step {index} sees more than its plan allows")
+        _refuse(leaf, f"step {index} sees more than its plan allows")
 
 
 def _check_sight(leaf: Leaf, known: _Known) -> None:
@@ -113,11 +113,11 @@ def _check_sight(leaf: Leaf, known: _Known) -> None:
     }
     for step in sorted(seen & newest.keys()):
         if newest[step] in known.open_attempts:
-            _fail(leaf, f"it sees step {step[1]}, whose attempt {newest[step]!r} has not ended")
+            _refuse(leaf, f"it sees step {step[1]}, whose attempt {newest[step]!r} has not ended")
     for piece in facts["body"]["layout"]:
         source = known.attempts.get(known.source_of_part.get(piece["part_id"], ""))
         if source is not None and source["kind"] in _STEP_KINDS and not _is_visible(source, facts):
-            _fail(leaf, f"its body holds {piece['part_id']!r}, of a step that it may not see")
+            _refuse(leaf, f"its body holds {piece['part_id']!r}, of a step that it may not see")
 
 
 def _is_visible(source: Facts, facts: Facts) -> bool:
@@ -128,3 +128,7 @@ def _is_visible(source: Facts, facts: Facts) -> bool:
 
 def _fail(leaf: Leaf, message: str) -> NoReturn:
     fail(ExitCode.ORDER, message, line=leaf.line, leaf_index=leaf.index)
+
+
+def _refuse(leaf: Leaf, message: str) -> NoReturn:
+    fail(ExitCode.PERMIT, message, line=leaf.line, leaf_index=leaf.index)

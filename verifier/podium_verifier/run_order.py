@@ -12,7 +12,7 @@ from podium_verifier.faults import ExitCode, fail
 from podium_verifier.leaf_format import Leaf
 from podium_verifier.permits import check_permits
 
-_OUTSIDE_RUN = frozenset({"attempt_late", "read"})
+_OUTSIDE_RUN = frozenset({"attempt_late", "erased", "erasure_begun", "erasure_refused", "read"})
 _MAYBE_OUTSIDE_RUN = _OUTSIDE_RUN | {"note"}
 
 
@@ -56,7 +56,12 @@ def _check_sequence(leaves: Sequence[Leaf]) -> list[Leaf]:
     if not run:
         _fail(leaves[0], "the run's own records are missing")
     if run[-1].type != "sealed":
-        _fail(run[-1], f"the seal is missing: record {len(run) - 1}, {run[-1].type}, is the last one here")
+        fail(
+            ExitCode.TAIL,
+            f"the seal is missing: record {len(run) - 1}, {run[-1].type}, is the last one here",
+            line=run[-1].line,
+            leaf_index=run[-1].index,
+        )
     return run
 
 

@@ -43,19 +43,23 @@ class Checkpoint:
 
 def parse_vkey(vkey: str) -> LogKey:
     """Return the key a vkey names; ValueError says what is wrong with it."""
-    parts = vkey.split("+", 2)
-    if len(parts) != 3:  # noqa: PLR2004 - name, key id, key
-        raise ValueError("a log key looks like <name>+<8 hexadecimal digits>+<base64>")
-    name, key_id, encoded = parts
-    if not is_key_name(name) or not _KEY_ID.fullmatch(key_id):
-        raise ValueError("a log key looks like <name>+<8 hexadecimal digits>+<base64>")
-    key = shape.decode_base64(encoded, "the log key")
+    name, key_id, key = split_vkey(vkey, "the log key")
     if key[:1] != _ED25519 or len(key) != 1 + _KEY_SIZE:
         raise ValueError("the log key must be an Ed25519 key (type 0x01, 32 bytes)")
+    return LogKey(vkey, name, key_id, key[1:])
+
+
+def split_vkey(vkey: str, what: str) -> tuple[str, bytes, bytes]:
+    """Return a vkey's name, key id and key (its type byte first); ValueError says what is wrong with it."""
+    parts = vkey.split("+", 2)
+    if len(parts) != 3 or not is_key_name(parts[0]) or not _KEY_ID.fullmatch(parts[1]):  # noqa: PLR2004 - name, id, key
+        raise ValueError(f"{what} looks like <name>+<8 hexadecimal digits>+<base64>")
+    name, key_id, encoded = parts
+    key = shape.decode_base64(encoded, what)
     expected = hashlib.sha256(name.encode() + b"\n" + key).digest()[:4]
     if expected.hex() != key_id:
-        raise ValueError("the log key's id does not belong to its name and key")
-    return LogKey(vkey, name, expected, key[1:])
+        raise ValueError(f"{what}'s id does not belong to its name and key")
+    return name, expected, key
 
 
 def is_key_name(name: str) -> bool:
@@ -68,19 +72,24 @@ def open_checkpoint(note: str, key: LogKey) -> Checkpoint:
 
     Signatures by other keys (witnesses) may stand beside the log's and are not judged.
     """
-    text, separator, signatures = note.rpartition("\n\n")
-    if not separator or not signatures.endswith("\n"):
-        raise ValueError("the checkpoint is not a signed note")
-    text += "\n"
+    text, signatures = note_text(note)
     checkpoint = _parse_text(text)
     if checkpoint.origin != key.name:
         raise ValueError(f"the checkpoint's origin is {checkpoint.origin!r}, the key's name is {key.name!r}")
-    signature = _signature_of(signatures[:-1].split("\n"), key)
+    signature = _signature_of(signatures, key)
     try:
         Ed25519PublicKey.from_public_bytes(key.public).verify(signature, text.encode())
     except InvalidSignature:
         raise ValueError("the checkpoint's signature does not fit its text and the log key") from None
     return checkpoint
+
+
+def note_text(note: str) -> tuple[str, list[str]]:
+    """Return a note's text and its signature lines; ValueError if it is no signed note."""
+    text, separator, signatures = note.rpartition("\n\n")
+    if not separator or not signatures.endswith("\n"):
+        raise ValueError("the checkpoint is not a signed note")
+    return text + "\n", signatures[:-1].split("\n")
 
 
 def _parse_text(text: str) -> Checkpoint:

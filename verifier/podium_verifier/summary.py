@@ -44,6 +44,8 @@ def _lines(verified: Verified) -> Iterator[str]:
     yield "Not proven:"
     for sentence in _not_proven(verified):
         yield from _item(sentence)
+    if verified.erased_index is not None:
+        yield f"Content erased under leaf {verified.erased_index}: nobody can read it or prove what it was."
     yield f"Log key: {verified.key.text}"
 
 
@@ -105,18 +107,45 @@ def _proven(verified: Verified) -> Iterator[str]:
         "every attempt was recorded after the verdicts and the plan that permit it,"
         " and was to see no more of the other steps than its plan allows"
     )
+    yield from _of_the_log(verified)
     if verified.header.with_content:
         contents = _counted(sum(len(leaf.contents) for leaf in verified.leaves), "content part")
         bodies = _counted(len(verified.of_type("attempt_begun")), "sent body", "sent bodies")
         yield f"{contents} and {bodies} are the very bytes committed to"
 
 
+def _of_the_log(verified: Verified) -> Iterator[str]:
+    for rotation in verified.history.rotations:
+        yield (
+            f"the log's key {rotation.old.key_id.hex()} was replaced by {rotation.new.key_id.hex()}"
+            f" in leaf {rotation.index}, signed by the old one"
+        )
+    for gap in verified.history.gaps:
+        yield (
+            f"the log lost the leaves from {gap.kept_size} to {gap.lost_size - 1}"
+            f" and says so in leaf {gap.index}"
+        )
+    for kept in verified.kept:
+        leaves = _counted(kept.size, "leaf", "leaves")
+        yield f"the log continues the one of {leaves} whose checkpoint you kept"
+    if verified.cosigned is not None:
+        witnesses = [
+            f"{by.witness} at {datetime.fromtimestamp(by.time_s, UTC):%Y-%m-%d %H:%M:%S} UTC"
+            for by in verified.cosigned.by
+        ]
+        yield (
+            f"the log of {verified.cosigned.checkpoint.size} leaves, the whole run among them, continued"
+            f" all that was seen of it before by {', '.join(witnesses)}"
+        )
+
+
 def _not_proven(verified: Verified) -> Iterator[str]:
     if not verified.key_is_pinned:
         yield "who signed: the log key came from the export itself; compare it, or pin it with --key"
-    if not verified.header.with_content:
+    if not verified.header.with_content and verified.erased_index is None:
         yield "the content: this export holds none, so no commitment was opened"
-    yield "that the log never showed others another history: compare its checkpoints with theirs"
+    if verified.cosigned is None:
+        yield "that the log never showed others another history: compare its checkpoints with theirs"
     yield "what the providers did with what they were sent"
 
 

@@ -1,72 +1,109 @@
-"""The whole check, top to bottom: form, checkpoint, tree, records, order, content, digest."""
+"""The whole check, top to bottom: form, key, checkpoints, tree, records, content, digest, witnesses."""
 
 from dataclasses import dataclass
 
+from podium_verifier.checkpoints import Anchor, Cosigned, check_anchors, check_kept, check_witnesses
 from podium_verifier.commitments import check_contents
 from podium_verifier.export_format import Export, Header, LeafLine, read_export
 from podium_verifier.faults import ExitCode, Fault, FaultError, fail
+from podium_verifier.history import History, follow, read_history
 from podium_verifier.leaf_format import Leaf, read_leaf
 from podium_verifier.merkle import is_included, leaf_hash
 from podium_verifier.run_order import check_run
 from podium_verifier.signed_note import Checkpoint, LogKey, open_checkpoint, parse_vkey
+from podium_verifier.trust import Trust
 
 _CHECKPOINT_LINE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """An export that passed every check. `key_is_pinned`: the key came from outside the export."""
+    """An export that passed every check. `key_is_pinned`: the key came from outside the export.
+
+    `kept` are the reader's own checkpoints, `cosigned` the one that the reader's witnesses cosigned;
+    `erased_index` is the leaf under which the content was erased.
+    """
 
     header: Header
     checkpoint: Checkpoint
-    key: LogKey
+    history: History
     key_is_pinned: bool
     leaves: tuple[Leaf, ...]
+    anchors: tuple[Anchor, ...] = ()
+    kept: tuple[Checkpoint, ...] = ()
+    cosigned: Cosigned | None = None
+
+    @property
+    def key(self) -> LogKey:
+        """The key that signed the export's checkpoint."""
+        return self.history.current
+
+    @property
+    def erased_index(self) -> int | None:
+        """The leaf under which the run's content was erased; None while it was not."""
+        return next((leaf.index for leaf in self.of_type("erased")), None)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """OK, or ERASED where the proof holds and the content is gone."""
+        return ExitCode.OK if self.erased_index is None else ExitCode.ERASED
 
     def of_type(self, *types: str) -> tuple[Leaf, ...]:
         """Return the leaves of these types, in log order."""
         return tuple(leaf for leaf in self.leaves if leaf.type in types)
 
 
-def verify_export(data: bytes, pinned_vkey: str | None = None) -> Verified | Fault:
-    """Check an export; never raises.
+def verify_export(
+    data: bytes, pinned_vkey: str | None = None, trust: Trust | None = None
+) -> Verified | Fault:
+    """Check an export; never raises. `pinned_vkey` is short for `Trust(vkey=pinned_vkey)`.
 
-    Without `pinned_vkey` the key in the export's own header is used: that shows that the export is
+    Without a key from outside the one in the export's own header is used: that shows that the export is
     whole and consistent, not who made it.
     """
     try:
-        return _verify(data, pinned_vkey)
+        return _verify(data, trust or Trust(pinned_vkey))
     except FaultError as error:
         return error.fault
 
 
-def _verify(data: bytes, pinned_vkey: str | None) -> Verified:
+def _verify(data: bytes, trust: Trust) -> Verified:
     export = read_export(data)
-    key = _key(export.header, pinned_vkey)
-    checkpoint = _checkpoint(export, key)
-    for leaf in export.leaves:
+    pinned = _pinned(trust)
+    current = _current_key(export.header)
+    # What the history says holds once its leaves are shown to be in the log that the current key signed.
+    history = read_history([read_leaf(leaf) for leaf in export.history], current)
+    if pinned is not None and follow(pinned, history.rotations) != current:
+        fail(ExitCode.CHECKPOINT, f"the export names another log key than {pinned.text}", line=1)
+    checkpoint = _checkpoint(export, current)
+    for leaf in (*export.history, *export.leaves):
         _check_inclusion(leaf, checkpoint)
+    anchors = check_anchors(export, checkpoint, history)
     leaves = tuple(read_leaf(leaf) for leaf in export.leaves)
     check_run(export.header, leaves)
     check_contents(export, leaves)
     if export.digest != export.stated_digest:
         fail(ExitCode.MALFORMED, "the digest does not fit the lines before it", line=export.end_line)
-    return Verified(export.header, checkpoint, key, pinned_vkey is not None, leaves)
+    kept = check_kept(export, anchors, history, trust)
+    sealed = max(leaf.index for leaf in leaves if leaf.type == "sealed")
+    cosigned = check_witnesses(anchors, sealed, trust)
+    return Verified(export.header, checkpoint, history, pinned is not None, leaves, anchors, kept, cosigned)
 
 
-def _key(header: Header, pinned_vkey: str | None) -> LogKey:
-    if pinned_vkey is not None:
-        try:
-            key = parse_vkey(pinned_vkey)
-        except ValueError as error:
-            fail(ExitCode.USAGE, f"--key: {error}")
-        if header.vkey != key.text:
-            fail(ExitCode.CHECKPOINT, f"the export names another log key than {key.text}", line=1)
-    else:
-        try:
-            key = parse_vkey(header.vkey)
-        except ValueError as error:
-            fail(ExitCode.CHECKPOINT, str(error), line=1)
+def _pinned(trust: Trust) -> LogKey | None:
+    if trust.vkey is None:
+        return None
+    try:
+        return parse_vkey(trust.vkey)
+    except ValueError as error:
+        fail(ExitCode.USAGE, f"--key: {error}")
+
+
+def _current_key(header: Header) -> LogKey:
+    try:
+        key = parse_vkey(header.vkey)
+    except ValueError as error:
+        fail(ExitCode.CHECKPOINT, str(error), line=1)
     if header.origin != key.name:
         fail(ExitCode.CHECKPOINT, f"the origin {header.origin!r} is not the key's name {key.name!r}", line=1)
     return key

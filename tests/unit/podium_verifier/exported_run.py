@@ -8,7 +8,7 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,16 @@ def audit_path(index: int, leaves: list[bytes]) -> list[bytes]:
     return [*audit_path(index - k, leaves[k:]), tree_hash(leaves[:k])]
 
 
+def consistency_path(old_size: int, leaves: list[bytes], *, is_whole: bool = True) -> list[bytes]:
+    """RFC 6962 §2.1.2, SUBPROOF."""
+    if old_size == len(leaves):
+        return [] if is_whole else [tree_hash(leaves)]
+    k = _split(len(leaves))
+    if old_size <= k:
+        return [*consistency_path(old_size, leaves[:k], is_whole=is_whole), tree_hash(leaves[k:])]
+    return [*consistency_path(old_size - k, leaves[k:], is_whole=False), tree_hash(leaves[:k])]
+
+
 def _split(size: int) -> int:
     return 1 << (size - 1).bit_length() - 1
 
@@ -77,6 +87,15 @@ class Signer:
 
     def checkpoint(self, size: int, root: bytes) -> str:
         return self.sign(f"{self.name}\n{size}\n{b64(root)}\n")
+
+    def rotation_to(self, new: "Signer") -> Record:
+        """Return the facts of a rotation that this key signs."""
+        statement = f"podium-key-rotation/1\n{self.vkey}\n{new.vkey}\n"
+        return {
+            "old_vkey": self.vkey,
+            "new_vkey": new.vkey,
+            "signature": b64(self._key.sign(statement.encode())),
+        }
 
     def sign(self, text: str) -> str:
         return f"{text}\n\u2014 {self.name} {b64(self._key_id + self._key.sign(text.encode()))}\n"
@@ -139,15 +158,31 @@ class ExportedRun:
             if record["run_seq"] is not None:
                 record["run_seq"], number = number, number + 1
 
-    def export(
-        self, *, with_content: bool = True, edit: Callable[[list[Record]], object] | None = None
-    ) -> bytes:
-        """Log the records between strangers' leaves and export them; `edit` may bend the lines first."""
+    def log(self, history: Sequence[tuple[str, Record]] = ()) -> tuple[list[bytes], list[int]]:
+        """Return a log's leaves with the records among them, and where the records are."""
         log = [b"stranger 0", b"stranger 1"]
+        log += [canonical(log_record(kind, facts)) for kind, facts in history]
         indices = []
         for record in self.records:
             indices.append(len(log))
             log += [canonical(record), b"stranger at %d" % len(log)]
+        return log, indices
+
+    def export(
+        self,
+        *,
+        with_content: bool = True,
+        edit: Callable[[list[Record]], object] | None = None,
+        history: Sequence[tuple[str, Record]] = (),
+        since: Sequence[int] = (),
+        anchors: Sequence[tuple[int, Callable[[str], str]]] = (),
+    ) -> bytes:
+        """Log the records between strangers' leaves and export them; `edit` may bend the lines first.
+
+        `history` are (type, facts) of leaves before the run, from index 2 on; `since` sizes to prove
+        consistency from; `anchors` sizes with what turns their checkpoint into what is exported.
+        """
+        log, indices = self.log(history)
         header = {
             "line": "header",
             "format": "podium-export/1",
@@ -159,15 +194,15 @@ class ExportedRun:
         }
         note = self.signer.checkpoint(len(log), tree_hash(log))
         lines: list[Record] = [header, {"line": "checkpoint", "note": note}]
-        lines += [
-            {
-                "line": "leaf",
-                "index": at,
-                "leaf": log[at].decode(),
-                "proof": [b64(p) for p in audit_path(at, log)],
-            }
-            for at in indices
-        ]
+        lines += [leaf_line("history", at, log) for at in range(2, 2 + len(history))]
+        for size, cosign in anchors:
+            signed = cosign(self.signer.checkpoint(size, tree_hash(log[:size])))
+            proof = [b64(p) for p in consistency_path(size, log)]
+            lines.append({"line": "anchor", "note": signed, "proof": proof})
+        for size in since:
+            proof = [b64(p) for p in consistency_path(size, log)]
+            lines.append({"line": "consistency", "from": size, "proof": proof})
+        lines += [leaf_line("leaf", at, log) for at in indices]
         lines += self._content_lines(indices) if with_content else []
         if edit is not None:
             edit(lines)
@@ -196,6 +231,29 @@ class ExportedRun:
             if record["type"] == "attempt_begun"
         ]
         return contents + bodies
+
+
+def leaf_line(kind: str, at: int, log: list[bytes]) -> Record:
+    """Return a leaf with its proof."""
+    proof = [b64(p) for p in audit_path(at, log)]
+    return {"line": kind, "index": at, "leaf": log[at].decode(), "proof": proof}
+
+
+def log_record(kind: str, facts: Record) -> Record:
+    """Return a record about the log itself."""
+    return {
+        "v": 1,
+        "type": kind,
+        "event_id": "log_event",
+        "run_id": "",
+        "run_seq": None,
+        "tenant_id": "",
+        "tenant_seq": 0,
+        "time_us": 1_795_000_000_000_000,
+        "service": "audit",
+        "facts": facts,
+        "contents": [],
+    }
 
 
 def finish(lines: list[Record]) -> bytes:
