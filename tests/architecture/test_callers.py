@@ -41,7 +41,7 @@ CALLERS = {
     "podium.audit.v1.ConversationService": (
         podium_audit.conversation_servicer.PERMISSIONS,
         conversation_service_pb2.DESCRIPTOR.services_by_name["ConversationService"],
-        {"PutItem": {"gateway"}, "GetItem": {"gateway"}, "DeleteItem": {"gateway"}},
+        {"PutItem": {"gateway"}, "GetItem": {"gateway"}, "ListItems": {"gateway"}, "DeleteItem": {"gateway"}},
     ),
     "podium.audit.v1.GradeService": (
         podium_audit.grade_servicer.PERMISSIONS,

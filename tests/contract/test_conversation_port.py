@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium_core.domain.clock import SystemClock
-from podium_core.domain.conversation import ItemKey, ItemKind
+from podium_core.domain.conversation import ItemKey, ItemKind, ItemRange
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import RandomIds
 from podium_core.runtime.grpc_client import open_channel
@@ -79,3 +79,33 @@ async def test_a_change_of_what_was_changed_meanwhile_is_refused(port: Conversat
             await change
         assert (caught.value.code, caught.value.reason) == (Code.CONFLICT, "ITEM_CHANGED")
     assert await port.delete(KEY, if_version=new)
+
+
+async def test_items_are_listed_by_id_within_their_prefix(port: ConversationPort) -> None:
+    kind = ItemKind.COMPLETION
+    for name in ("a:3", "a:1", "a:2", "b:1", "a"):
+        await port.put(ItemKey("acme", kind, name), name.encode(), ttl_s=60)
+    await port.put(ItemKey("other", kind, "a:4"), b"theirs", ttl_s=60)
+    await port.put(ItemKey("acme", ItemKind.RESPONSE, "a:5"), b"another kind", ttl_s=60)
+    await port.put(ItemKey("acme", kind, "a:6"), b"short-lived", ttl_s=0.01)
+    await asyncio.sleep(0.05)
+    first = await port.page(ItemRange("acme", kind, "a:"), 2)
+    assert ([(name, item.data) for name, item in first.items], first.has_more) == (
+        [("a:1", b"a:1"), ("a:2", b"a:2")],
+        True,
+    )
+    rest = await port.page(ItemRange("acme", kind, "a:", "a:2"), 2)
+    assert ([name for name, _ in rest.items], rest.has_more) == (["a:3"], False)
+    last = await port.page(ItemRange("acme", kind, "a:", is_descending=True), 2)
+    assert ([name for name, _ in last.items], last.has_more) == (["a:3", "a:2"], True)
+    first = await port.page(ItemRange("acme", kind, "a:", "a:2", is_descending=True), 2)
+    assert ([name for name, _ in first.items], first.has_more) == (["a:1"], False)
+
+
+async def test_a_page_holds_only_what_fits_a_message(port: ConversationPort) -> None:
+    if isinstance(port, FakeConversations):
+        pytest.skip("only a message has a size")
+    for number in range(4):
+        await port.put(ItemKey("acme", ItemKind.COMPLETION, f"a:{number}"), b"x" * 900_000, ttl_s=60)
+    page = await port.page(ItemRange("acme", ItemKind.COMPLETION, "a:"), 100)
+    assert (len(page.items), page.has_more) == (2, True)

@@ -4,9 +4,9 @@ import itertools
 from dataclasses import dataclass, field
 
 from podium_core.domain.clock import Clock, SystemClock
-from podium_core.domain.conversation import Item, ItemKey
+from podium_core.domain.conversation import Item, ItemKey, ItemRange
 from podium_core.domain.errors import Code, PodiumError
-from podium_gateway.ports import Joined
+from podium_gateway.ports import ItemPage, Joined
 
 _NS_PER_MS = 1_000_000
 _MS_PER_S = 1_000
@@ -29,6 +29,16 @@ class FakeConversations:
         if item is not None and principal_id:
             self.recorded.append(("read", key, principal_id))
         return item
+
+    async def page(self, wanted: ItemRange, limit: int) -> ItemPage:
+        """Return what has not expired, by id."""
+        names = sorted(
+            (key.item_id for key in tuple(self.items) if self._is_in(key, wanted)),
+            reverse=wanted.is_descending,
+        )
+        found = [(name, self._find(ItemKey(wanted.tenant_id, wanted.kind, name))) for name in names]
+        live = [(name, item) for name, item in found if item is not None]
+        return ItemPage(live[:limit], len(live) > limit)
 
     async def put(
         self, key: ItemKey, data: bytes, *, ttl_s: float | None, run_id: str = "", if_version: int = 0
@@ -58,6 +68,14 @@ class FakeConversations:
         if self.error is not None:
             raise self.error
         self.stopped.append((tenant_id, run_id, principal_id))
+
+    @staticmethod
+    def _is_in(key: ItemKey, wanted: ItemRange) -> bool:
+        is_behind = not wanted.after or (
+            key.item_id < wanted.after if wanted.is_descending else key.item_id > wanted.after
+        )
+        is_alike = (key.tenant_id, key.kind) == (wanted.tenant_id, wanted.kind)
+        return is_alike and key.item_id.startswith(wanted.prefix) and is_behind
 
     def _find(self, key: ItemKey) -> Item | None:
         if self.error is not None:

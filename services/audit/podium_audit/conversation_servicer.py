@@ -12,18 +12,21 @@ from podium_audit import limits
 from podium_audit.commands import Event, RecordRead
 from podium_audit.conversations import Conversations
 from podium_audit.group_commit import GroupCommit
-from podium_core.domain.conversation import Item, ItemKey
+from podium_core.domain.conversation import Item, ItemKey, ItemRange
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.ids import IdFactory
 from podium_core.wire.conversation import ITEM_KIND, item_to_proto
 
 _PREFIX: Final = "/podium.audit.v1.ConversationService/"
 _MAX_TTL_MS: Final = 400 * 86_400_000
+_MAX_PAGE: Final = 100
+_MAX_PAGE_BYTES: Final = 2 * 2**20
 _GATEWAY: Final = frozenset({"gateway"})
 
 PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
     f"{_PREFIX}PutItem": _GATEWAY,
     f"{_PREFIX}GetItem": _GATEWAY,
+    f"{_PREFIX}ListItems": _GATEWAY,
     f"{_PREFIX}DeleteItem": _GATEWAY,
 }
 
@@ -78,6 +81,24 @@ class ConversationServicer(conversation_service_pb2_grpc.ConversationServiceServ
             raise PodiumError(Code.NOT_FOUND, "there is no such item", reason="ITEM_UNKNOWN", param="item_id")
         await self._record("conversation_read", item, request.principal_id)
         return pb.GetItemResponse(item=item_to_proto(key, item))
+
+    async def ListItems(  # noqa: N802
+        self,
+        request: pb.ListItemsRequest,
+        context: _Context,  # noqa: ARG002 - gRPC's signature
+    ) -> pb.ListItemsResponse:
+        """Return a page of items."""
+        prefix = _key(request.tenant_id, request.kind, request.prefix)
+        if request.after:
+            limits.check_id("after", request.after)
+        if not 1 <= request.limit <= _MAX_PAGE:
+            raise invalid(f"a page holds 1 to {_MAX_PAGE} items", param="limit")
+        wanted = ItemRange(
+            prefix.tenant_id, prefix.kind, prefix.item_id, request.after, is_descending=request.descending
+        )
+        items, has_more = await self._conversations.page(wanted, request.limit, _MAX_PAGE_BYTES)
+        told = [item_to_proto(ItemKey(prefix.tenant_id, prefix.kind, name), item) for name, item in items]
+        return pb.ListItemsResponse(items=told, has_more=has_more)
 
     async def DeleteItem(  # noqa: N802
         self,

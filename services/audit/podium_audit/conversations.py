@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from podium_audit.ports import ConversationStore, ItemRow, KeyWrapper, StoreError
 from podium_audit.store_thread import StoreThread
 from podium_core.domain.clock import Clock
-from podium_core.domain.conversation import Item, ItemKey
+from podium_core.domain.conversation import Item, ItemKey, ItemRange
 from podium_core.domain.errors import Code, PodiumError
 
 T = TypeVar("T")
@@ -47,6 +47,12 @@ class Conversations:
         Raises PodiumError (AUDIT_UNAVAILABLE), as every method here.
         """
         return await self._ask(lambda: self._get(key))
+
+    async def page(
+        self, wanted: ItemRange, limit: int, max_bytes: int
+    ) -> tuple[list[tuple[str, Item]], bool]:
+        """Return items of a range with their ids, as many as fit, and whether there are more behind them."""
+        return await self._ask(lambda: self._page(wanted, limit, max_bytes))
 
     async def put(
         self, key: ItemKey, data: bytes, *, ttl_ms: int, run_id: str = "", if_version: int = 0
@@ -98,6 +104,17 @@ class Conversations:
         if found is None or self._is_expired(found[1]):
             return None
         return self._unsealed(key, *found)
+
+    def _page(self, wanted: ItemRange, limit: int, max_bytes: int) -> tuple[list[tuple[str, Item]], bool]:
+        items: list[tuple[str, Item]] = []
+        size = 0
+        for version, row in self._store.page(wanted, self._now_ms, limit + 1):
+            size += len(row.sealed)
+            if len(items) == limit or (items and size > max_bytes):
+                return items, True
+            key = ItemKey(wanted.tenant_id, wanted.kind, row.item_id)
+            items.append((row.item_id, self._unsealed(key, version, row)))
+        return items, False
 
     def _put(self, key: ItemKey, data: bytes, ttl_ms: int, run_id: str, if_version: int) -> int:
         while True:

@@ -5,6 +5,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from podium_core.domain.conversation import ItemRange
+
 
 class StoreError(Exception):
     """The store cannot do it now (full, locked, broken). What was asked for did not happen."""
@@ -321,6 +323,10 @@ class ConversationStore(Protocol):
 
     def find(self, tenant_id: str, kind: str, item_id: str) -> tuple[int, ItemRow] | None:
         """Return an item, expired or not, with its version."""
+        ...
+
+    def page(self, wanted: ItemRange, now_ms: int, limit: int) -> Sequence[tuple[int, ItemRow]]:
+        """Return up to `limit` items in the range that had not expired by `now_ms`, with their versions."""
         ...
 
     def replace(self, row: ItemRow, over: int) -> int | None:

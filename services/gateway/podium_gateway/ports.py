@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from podium_core.domain.conversation import Item, ItemKey
+from podium_core.domain.conversation import Item, ItemKey, ItemRange
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.gate import GradeTally
 from podium_core.domain.limits import LimitName
@@ -50,6 +50,14 @@ class Joined:
     holder: Item | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ItemPage:
+    """Items with their ids, and whether there are more behind the last."""
+
+    items: Sequence[tuple[str, Item]]
+    has_more: bool
+
+
 class ConversationPort(Protocol):
     """Keeps what a conversation needs between requests, for all gateways. Every item can be deleted.
 
@@ -61,6 +69,10 @@ class ConversationPort(Protocol):
 
         A principal is named when a client reads its own item: then the read is recorded.
         """
+        ...
+
+    async def page(self, wanted: ItemRange, limit: int) -> ItemPage:
+        """Return at most `limit` items (1 to 100) of a range, by id; nothing is recorded."""
         ...
 
     async def put(

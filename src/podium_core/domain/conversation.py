@@ -20,6 +20,10 @@ class ItemKind(StrEnum):
     """Which run an idempotency key stands for, then its answer."""
     SHARED_KEY = "shared_key"
     """A key that all gateways share for one tenant."""
+    COMPLETION = "completion"
+    """A chat completion that its client asked to have stored."""
+    COMPLETION_MESSAGES = "completion_messages"
+    """The messages that a stored chat completion answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,17 @@ class ItemKey:
     tenant_id: str
     kind: ItemKind
     item_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRange:
+    """Items of one kind of a tenant whose ids begin with `prefix`, by id; behind `after`, unless empty."""
+
+    tenant_id: str
+    kind: ItemKind
+    prefix: str
+    after: str = ""
+    is_descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Conversation items over a real store: who finds them, who comes first, and that what is deleted is gone."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from sqlite3 import connect
 
@@ -11,7 +11,7 @@ from podium_audit.conversations import Conversations
 from podium_audit.keys import ENCRYPTION_KEY_FILE, FileKeyWrapper, init_keys
 from podium_audit.ports import ItemRow, StoreError
 from podium_audit.stores.conversations import SqliteConversations
-from podium_core.domain.conversation import ItemKey, ItemKind
+from podium_core.domain.conversation import ItemKey, ItemKind, ItemRange
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.ids import FakeClock
 
@@ -200,6 +200,10 @@ class Broken:
             self.failures -= 1
             raise StoreError("cannot read")
         return self.store.find(tenant_id, kind, item_id)
+
+    def page(self, wanted: ItemRange, now_ms: int, limit: int) -> Sequence[tuple[int, ItemRow]]:
+        """Pass on."""
+        return self.store.page(wanted, now_ms, limit)
 
     def replace(self, row: ItemRow, over: int) -> int | None:
         """Pass on."""

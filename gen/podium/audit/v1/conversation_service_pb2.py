@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*podium/audit/v1/conversation_service.proto\x12\x0fpodium.audit.v1\"\xb7\x01\n\x04Item\x12-\n\x04kind\x18\x01 \x01(\x0e\x32\x19.podium.audit.v1.ItemKindR\x04kind\x12\x17\n\x07item_id\x18\x02 \x01(\tR\x06itemId\x12\x12\n\x04\x64\x61ta\x18\x03 \x01(\x0cR\x04\x64\x61ta\x12\x18\n\x07version\x18\x04 \x01(\x04R\x07version\x12\"\n\rexpires_at_ms\x18\x05 \x01(\x04R\x0b\x65xpiresAtMs\x12\x15\n\x06run_id\x18\x06 \x01(\tR\x05runId\"\xfc\x01\n\x0ePutItemRequest\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x19.podium.audit.v1.ItemKindR\x04kind\x12\x17\n\x07item_id\x18\x03 \x01(\tR\x06itemId\x12\x12\n\x04\x64\x61ta\x18\x04 \x01(\x0cR\x04\x64\x61ta\x12\x15\n\x06ttl_ms\x18\x05 \x01(\x04R\x05ttlMs\x12\x15\n\x06run_id\x18\x06 \x01(\tR\x05runId\x12$\n\x0eonly_if_absent\x18\x07 \x01(\x08R\x0conlyIfAbsent\x12\x1d\n\nif_version\x18\x08 \x01(\x04R\tifVersion\"Z\n\x0fPutItemResponse\x12\x18\n\x07version\x18\x01 \x01(\x04R\x07version\x12-\n\x06holder\x18\x02 \x01(\x0b\x32\x15.podium.audit.v1.ItemR\x06holder\"\x98\x01\n\x0eGetItemRequest\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x19.podium.audit.v1.ItemKindR\x04kind\x12\x17\n\x07item_id\x18\x03 \x01(\tR\x06itemId\x12!\n\x0cprincipal_id\x18\x04 \x01(\tR\x0bprincipalId\"<\n\x0fGetItemResponse\x12)\n\x04item\x18\x01 \x01(\x0b\x32\x15.podium.audit.v1.ItemR\x04item\"\xba\x01\n\x11\x44\x65leteItemRequest\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x19.podium.audit.v1.ItemKindR\x04kind\x12\x17\n\x07item_id\x18\x03 \x01(\tR\x06itemId\x12\x1d\n\nif_version\x18\x04 \x01(\x04R\tifVersion\x12!\n\x0cprincipal_id\x18\x05 \x01(\tR\x0bprincipalId\".\n\x12\x44\x65leteItemResponse\x12\x18\n\x07\x64\x65leted\x18\x01 \x01(\x08R\x07\x64\x65leted*\xa8\x01\n\x08ItemKind\x12\x19\n\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12ITEM_KIND_RESPONSE\x10\x01\x12\x18\n\x14ITEM_KIND_BACKGROUND\x10\x02\x12\x1a\n\x16ITEM_KIND_CONTINUATION\x10\x03\x12\x19\n\x15ITEM_KIND_IDEMPOTENCY\x10\x04\x12\x18\n\x14ITEM_KIND_SHARED_KEY\x10\x05\x32\x88\x02\n\x13\x43onversationService\x12L\n\x07PutItem\x12\x1f.podium.audit.v1.PutItemRequest\x1a .podium.audit.v1.PutItemResponse\x12L\n\x07GetItem\x12\x1f.podium.audit.v1.GetItemRequest\x1a .podium.audit.v1.GetItemResponse\x12U\n\nDeleteItem\x12\".podium.audit.v1.DeleteItemRequest\x1a#.podium.audit.v1.DeleteItemResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*podium/audit/v1/conversation_service.proto\x12\x0fpodium.audit.v1\"\xb7\x01\n\x04Item\x12-\n\x04kind\x18\x01 \x01(\x0e\x32\x19.podium.audit.v1.ItemKindR\x04kind\x12\x17\n\x07item_id\x18\x02 \x01(\tR\x06itemId\x12\x12\n\x04\x64\x61ta\x18\x03 \x01(\x0cR\x04\x64\x61ta\x12\x18\n\x07version\x18\x04 \x01(\x04R\x07version\x12\"\n\rexpires_at_ms\x18\x05 \x01(\x04R\x0b\x65xpiresAtMs\x12\x15\n\x06run_id\x18\x06 \x01(\tR\x05runId\"\xfc\x01\n\x0ePutItemRequest\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x19.podium.audit.v1.ItemKindR\x04kind\x12\x17\n\x07item_id\x18\x03 \x01(\tR\x06itemId\x12\x12\n\x04\x64\x61ta\x18\x04 \x01(\x0cR\x04\x64\x61ta\x12\x15\n\x06ttl_ms\x18\x05 \x01(\x04R\x05ttlMs\x12\x15\n\x06run_id\x18\x06 \x01(\tR\x05runId\x12$\n\x0eonly_if_absent\x18\x07 \x01(\x08R\x0conlyIfAbsent\x12\x1d\n\nif_version\x18\x08 \x01(\x04R\tifVersion\"Z\n\x0fPutItemResponse\x12\x18\n\x07version\x18\x01 \x01(\x04R\x07version\x12-\n\x06holder\x18\x02 \x01(\x0b\x32\x15.podium.audit.v1.ItemR\x06holder\"\x98\x01\n\x0eGetItemRequest\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x19.podium.audit.v1.ItemKindR\x04kind\x12\x17\n\x07item_id\x18\x03 \x01(\tR\x06itemId\x12!\n\x0cprincipal_id\x18\x04 \x01(\tR\x0bprincipalId\"<\n\x0fGetItemResponse\x12)\n\x04item\x18\x01 \x01(\x0b\x32\x15.podium.audit.v1.ItemR\x04item\"\xc2\x01\n\x10ListItemsRequest\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x19.podium.audit.v1.ItemKindR\x04kind\x12\x16\n\x06prefix\x18\x03 \x01(\tR\x06prefix\x12\x14\n\x05\x61\x66ter\x18\x04 \x01(\tR\x05\x61\x66ter\x12\x1e\n\ndescending\x18\x05 \x01(\x08R\ndescending\x12\x14\n\x05limit\x18\x06 \x01(\rR\x05limit\"[\n\x11ListItemsResponse\x12+\n\x05items\x18\x01 \x03(\x0b\x32\x15.podium.audit.v1.ItemR\x05items\x12\x19\n\x08has_more\x18\x02 \x01(\x08R\x07hasMore\"\xba\x01\n\x11\x44\x65leteItemRequest\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x19.podium.audit.v1.ItemKindR\x04kind\x12\x17\n\x07item_id\x18\x03 \x01(\tR\x06itemId\x12\x1d\n\nif_version\x18\x04 \x01(\x04R\tifVersion\x12!\n\x0cprincipal_id\x18\x05 \x01(\tR\x0bprincipalId\".\n\x12\x44\x65leteItemResponse\x12\x18\n\x07\x64\x65leted\x18\x01 \x01(\x08R\x07\x64\x65leted*\xe5\x01\n\x08ItemKind\x12\x19\n\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12ITEM_KIND_RESPONSE\x10\x01\x12\x18\n\x14ITEM_KIND_BACKGROUND\x10\x02\x12\x1a\n\x16ITEM_KIND_CONTINUATION\x10\x03\x12\x19\n\x15ITEM_KIND_IDEMPOTENCY\x10\x04\x12\x18\n\x14ITEM_KIND_SHARED_KEY\x10\x05\x12\x18\n\x14ITEM_KIND_COMPLETION\x10\x06\x12!\n\x1dITEM_KIND_COMPLETION_MESSAGES\x10\x07\x32\xdc\x02\n\x13\x43onversationService\x12L\n\x07PutItem\x12\x1f.podium.audit.v1.PutItemRequest\x1a .podium.audit.v1.PutItemResponse\x12L\n\x07GetItem\x12\x1f.podium.audit.v1.GetItemRequest\x1a .podium.audit.v1.GetItemResponse\x12R\n\tListItems\x12!.podium.audit.v1.ListItemsRequest\x1a\".podium.audit.v1.ListItemsResponse\x12U\n\nDeleteItem\x12\".podium.audit.v1.DeleteItemRequest\x1a#.podium.audit.v1.DeleteItemResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'podium.audit.v1.conversation_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ITEMKIND']._serialized_start=1051
-  _globals['_ITEMKIND']._serialized_end=1219
+  _globals['_ITEMKIND']._serialized_start=1341
+  _globals['_ITEMKIND']._serialized_end=1570
   _globals['_ITEM']._serialized_start=64
   _globals['_ITEM']._serialized_end=247
   _globals['_PUTITEMREQUEST']._serialized_start=250
@@ -43,10 +43,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETITEMREQUEST']._serialized_end=749
   _globals['_GETITEMRESPONSE']._serialized_start=751
   _globals['_GETITEMRESPONSE']._serialized_end=811
-  _globals['_DELETEITEMREQUEST']._serialized_start=814
-  _globals['_DELETEITEMREQUEST']._serialized_end=1000
-  _globals['_DELETEITEMRESPONSE']._serialized_start=1002
-  _globals['_DELETEITEMRESPONSE']._serialized_end=1048
-  _globals['_CONVERSATIONSERVICE']._serialized_start=1222
-  _globals['_CONVERSATIONSERVICE']._serialized_end=1486
+  _globals['_LISTITEMSREQUEST']._serialized_start=814
+  _globals['_LISTITEMSREQUEST']._serialized_end=1008
+  _globals['_LISTITEMSRESPONSE']._serialized_start=1010
+  _globals['_LISTITEMSRESPONSE']._serialized_end=1101
+  _globals['_DELETEITEMREQUEST']._serialized_start=1104
+  _globals['_DELETEITEMREQUEST']._serialized_end=1290
+  _globals['_DELETEITEMRESPONSE']._serialized_start=1292
+  _globals['_DELETEITEMRESPONSE']._serialized_end=1338
+  _globals['_CONVERSATIONSERVICE']._serialized_start=1573
+  _globals['_CONVERSATIONSERVICE']._serialized_end=1921
 # @@protoc_insertion_point(module_scope)

@@ -1,7 +1,8 @@
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -14,12 +15,16 @@ class ItemKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ITEM_KIND_CONTINUATION: _ClassVar[ItemKind]
     ITEM_KIND_IDEMPOTENCY: _ClassVar[ItemKind]
     ITEM_KIND_SHARED_KEY: _ClassVar[ItemKind]
+    ITEM_KIND_COMPLETION: _ClassVar[ItemKind]
+    ITEM_KIND_COMPLETION_MESSAGES: _ClassVar[ItemKind]
 ITEM_KIND_UNSPECIFIED: ItemKind
 ITEM_KIND_RESPONSE: ItemKind
 ITEM_KIND_BACKGROUND: ItemKind
 ITEM_KIND_CONTINUATION: ItemKind
 ITEM_KIND_IDEMPOTENCY: ItemKind
 ITEM_KIND_SHARED_KEY: ItemKind
+ITEM_KIND_COMPLETION: ItemKind
+ITEM_KIND_COMPLETION_MESSAGES: ItemKind
 
 class Item(_message.Message):
     __slots__ = ("kind", "item_id", "data", "version", "expires_at_ms", "run_id")
@@ -82,6 +87,30 @@ class GetItemResponse(_message.Message):
     ITEM_FIELD_NUMBER: _ClassVar[int]
     item: Item
     def __init__(self, item: _Optional[_Union[Item, _Mapping]] = ...) -> None: ...
+
+class ListItemsRequest(_message.Message):
+    __slots__ = ("tenant_id", "kind", "prefix", "after", "descending", "limit")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    DESCENDING_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    kind: ItemKind
+    prefix: str
+    after: str
+    descending: bool
+    limit: int
+    def __init__(self, tenant_id: _Optional[str] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., prefix: _Optional[str] = ..., after: _Optional[str] = ..., descending: _Optional[bool] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class ListItemsResponse(_message.Message):
+    __slots__ = ("items", "has_more")
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    HAS_MORE_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[Item]
+    has_more: bool
+    def __init__(self, items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., has_more: _Optional[bool] = ...) -> None: ...
 
 class DeleteItemRequest(_message.Message):
     __slots__ = ("tenant_id", "kind", "item_id", "if_version", "principal_id")

@@ -48,6 +48,11 @@ class ConversationServiceStub:
                 request_serializer=podium_dot_audit_dot_v1_dot_conversation__service__pb2.GetItemRequest.SerializeToString,
                 response_deserializer=podium_dot_audit_dot_v1_dot_conversation__service__pb2.GetItemResponse.FromString,
                 _registered_method=True)
+        self.ListItems = channel.unary_unary(
+                '/podium.audit.v1.ConversationService/ListItems',
+                request_serializer=podium_dot_audit_dot_v1_dot_conversation__service__pb2.ListItemsRequest.SerializeToString,
+                response_deserializer=podium_dot_audit_dot_v1_dot_conversation__service__pb2.ListItemsResponse.FromString,
+                _registered_method=True)
         self.DeleteItem = channel.unary_unary(
                 '/podium.audit.v1.ConversationService/DeleteItem',
                 request_serializer=podium_dot_audit_dot_v1_dot_conversation__service__pb2.DeleteItemRequest.SerializeToString,
@@ -76,6 +81,14 @@ class ConversationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListItems(self, request, context):
+        """Lists items of one kind whose ids begin alike, by id. Nothing is recorded: whoever shows an item to its owner
+        gets it by GetItem, naming the reader.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteItem(self, request, context):
         """Deletes an item for good. Deleting what is not there is no error.
         """
@@ -95,6 +108,11 @@ def add_ConversationServiceServicer_to_server(servicer, server):
                     servicer.GetItem,
                     request_deserializer=podium_dot_audit_dot_v1_dot_conversation__service__pb2.GetItemRequest.FromString,
                     response_serializer=podium_dot_audit_dot_v1_dot_conversation__service__pb2.GetItemResponse.SerializeToString,
+            ),
+            'ListItems': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListItems,
+                    request_deserializer=podium_dot_audit_dot_v1_dot_conversation__service__pb2.ListItemsRequest.FromString,
+                    response_serializer=podium_dot_audit_dot_v1_dot_conversation__service__pb2.ListItemsResponse.SerializeToString,
             ),
             'DeleteItem': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteItem,
@@ -160,6 +178,33 @@ class ConversationService:
             '/podium.audit.v1.ConversationService/GetItem',
             podium_dot_audit_dot_v1_dot_conversation__service__pb2.GetItemRequest.SerializeToString,
             podium_dot_audit_dot_v1_dot_conversation__service__pb2.GetItemResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListItems(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/podium.audit.v1.ConversationService/ListItems',
+            podium_dot_audit_dot_v1_dot_conversation__service__pb2.ListItemsRequest.SerializeToString,
+            podium_dot_audit_dot_v1_dot_conversation__service__pb2.ListItemsResponse.FromString,
             options,
             channel_credentials,
             insecure,

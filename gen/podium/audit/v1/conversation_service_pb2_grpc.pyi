@@ -41,6 +41,10 @@ class ConversationServiceStub:
     """Stores an item, durably when it returns. May be repeated: storing what is stored already changes nothing."""
     GetItem: _grpc.UnaryUnaryMultiCallable[_conversation_service_pb2.GetItemRequest, _conversation_service_pb2.GetItemResponse]
     """Returns an item; NOT_FOUND (ITEM_UNKNOWN) when there is none, or none any more."""
+    ListItems: _grpc.UnaryUnaryMultiCallable[_conversation_service_pb2.ListItemsRequest, _conversation_service_pb2.ListItemsResponse]
+    """Lists items of one kind whose ids begin alike, by id. Nothing is recorded: whoever shows an item to its owner
+    gets it by GetItem, naming the reader.
+    """
     DeleteItem: _grpc.UnaryUnaryMultiCallable[_conversation_service_pb2.DeleteItemRequest, _conversation_service_pb2.DeleteItemResponse]
     """Deletes an item for good. Deleting what is not there is no error."""
 
@@ -57,6 +61,10 @@ class ConversationServiceAsyncStub(ConversationServiceStub):
     """Stores an item, durably when it returns. May be repeated: storing what is stored already changes nothing."""
     GetItem: _aio.UnaryUnaryMultiCallable[_conversation_service_pb2.GetItemRequest, _conversation_service_pb2.GetItemResponse]  # type: ignore[assignment]
     """Returns an item; NOT_FOUND (ITEM_UNKNOWN) when there is none, or none any more."""
+    ListItems: _aio.UnaryUnaryMultiCallable[_conversation_service_pb2.ListItemsRequest, _conversation_service_pb2.ListItemsResponse]  # type: ignore[assignment]
+    """Lists items of one kind whose ids begin alike, by id. Nothing is recorded: whoever shows an item to its owner
+    gets it by GetItem, naming the reader.
+    """
     DeleteItem: _aio.UnaryUnaryMultiCallable[_conversation_service_pb2.DeleteItemRequest, _conversation_service_pb2.DeleteItemResponse]  # type: ignore[assignment]
     """Deletes an item for good. Deleting what is not there is no error."""
 
@@ -82,6 +90,16 @@ class ConversationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_conversation_service_pb2.GetItemResponse, _abc.Awaitable[_conversation_service_pb2.GetItemResponse]]:
         """Returns an item; NOT_FOUND (ITEM_UNKNOWN) when there is none, or none any more."""
+
+    @_abc_1.abstractmethod
+    def ListItems(
+        self,
+        request: _conversation_service_pb2.ListItemsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_conversation_service_pb2.ListItemsResponse, _abc.Awaitable[_conversation_service_pb2.ListItemsResponse]]:
+        """Lists items of one kind whose ids begin alike, by id. Nothing is recorded: whoever shows an item to its owner
+        gets it by GetItem, naming the reader.
+        """
 
     @_abc_1.abstractmethod
     def DeleteItem(

@@ -1,15 +1,19 @@
 """Conversation items in an SQLite file of their own: unlike the log, everything in it can be deleted."""
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from podium_audit.ports import ItemRow, StoreError
 from podium_audit.stores.own_file import OwnFile
 from podium_audit.stores.sqlite_reader import store_errors
+from podium_core.domain.conversation import ItemRange
 
 _SCHEMA_VERSION = 1
 _CACHE_KIB = 1_024
 _MS_PER_S = 1_000
+_BEHIND_IDS = "~"
+"""Sorts behind every character of an id."""
 _COLUMNS = ", ".join(ItemRow._fields)
 _STATEMENTS = (
     """CREATE TABLE items (
@@ -78,6 +82,30 @@ class SqliteConversations:
                 (tenant_id, kind, item_id),
             ).fetchone()
         return None if found is None else (found[0], ItemRow(*found[1:]))
+
+    def page(self, wanted: ItemRange, now_ms: int, limit: int) -> Sequence[tuple[int, ItemRow]]:
+        """Return the items of a range, in the order of their ids."""
+        low, high = wanted.prefix, wanted.prefix + _BEHIND_IDS
+        if wanted.after:
+            low, high = (low, wanted.after) if wanted.is_descending else (wanted.after, high)
+        order = "DESC" if wanted.is_descending else "ASC"
+        with store_errors():
+            found = self._connected.execute(
+                f"SELECT version, {_COLUMNS} FROM items WHERE tenant_id = ? AND kind = ?"  # noqa: S608 - constants
+                " AND item_id > ? AND item_id < ? AND substr(item_id, 1, ?) = ?"
+                f" AND (expires_ms = 0 OR expires_ms > ?) ORDER BY item_id {order} LIMIT ?",
+                (
+                    wanted.tenant_id,
+                    wanted.kind.value,
+                    low,
+                    high,
+                    len(wanted.prefix),
+                    wanted.prefix,
+                    now_ms,
+                    limit,
+                ),
+            ).fetchall()
+        return [(row[0], ItemRow(*row[1:])) for row in found]
 
     def replace(self, row: ItemRow, over: int) -> int | None:
         """Store a row durably over the version `over`; return its new version, None if that is gone."""

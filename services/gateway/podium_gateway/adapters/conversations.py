@@ -12,13 +12,13 @@ from podium.audit.v1 import (
     stop_service_pb2_grpc,
 )
 from podium_core.domain.clock import Clock
-from podium_core.domain.conversation import Item, ItemKey
+from podium_core.domain.conversation import Item, ItemKey, ItemRange
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.ids import IdFactory
 from podium_core.runtime.grpc_client import call_metadata
 from podium_core.wire.conversation import ITEM_KIND, item_from_proto
 from podium_gateway.adapters.inside import asked_of_audit
-from podium_gateway.ports import ConversationPort, Joined, StopPort
+from podium_gateway.ports import ConversationPort, ItemPage, Joined, StopPort
 
 T = TypeVar("T")
 
@@ -57,6 +57,22 @@ class AuditConversations(ConversationPort, StopPort):
                 return None
             raise
         return item_from_proto(answer.item)
+
+    async def page(self, wanted: ItemRange, limit: int) -> ItemPage:
+        """Return a page of items."""
+        request = conversation_service_pb2.ListItemsRequest(
+            tenant_id=wanted.tenant_id,
+            kind=ITEM_KIND.to_proto(wanted.kind),
+            prefix=wanted.prefix,
+            after=wanted.after,
+            descending=wanted.is_descending,
+            limit=limit,
+        )
+        metadata = call_metadata()
+        answer = await self._retried(
+            lambda timeout: self._items.ListItems(request, timeout=timeout, metadata=metadata)
+        )
+        return ItemPage([(item.item_id, item_from_proto(item)) for item in answer.items], answer.has_more)
 
     async def put(
         self, key: ItemKey, data: bytes, *, ttl_s: float | None, run_id: str = "", if_version: int = 0
