@@ -22,7 +22,7 @@ from podium_audit.commands import (
     PutContent,
     Seal,
 )
-from podium_audit.leases import Leases
+from podium_audit.leases import MemoryLeases
 from podium_audit.log import Log
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.policy import Verdict
@@ -151,11 +151,11 @@ class LogScene:
     signer: CheckpointSigner = field(default_factory=lambda: CheckpointSigner(ORIGIN, FakeSigner()))
     max_content_bytes: int = 1 << 20
     keeps_content: bool = True
-    leases: Leases = field(init=False)
+    leases: MemoryLeases = field(init=False)
     log: Log = field(init=False)
 
     def __post_init__(self) -> None:
-        self.leases = Leases(self.clock, default_ms=LEASE_S * 1_000, max_ms=60_000)
+        self.leases = MemoryLeases(self.clock, default_ms=LEASE_S * 1_000, max_ms=60_000)
         self.log = Log(
             self.store,
             self.keys,

@@ -34,7 +34,7 @@ from podium_audit.grade_servicer import GradeServicer
 from podium_audit.group_commit import GroupCommit
 from podium_audit.head_guard import HeadGuard
 from podium_audit.http import AuditHttp
-from podium_audit.leases import Leases
+from podium_audit.leases import Leases, MemoryLeases
 from podium_audit.limit_servicer import LimitServicer
 from podium_audit.log import Log
 from podium_audit.ports import StoreError
@@ -134,7 +134,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     ids = RandomIds(clock)
     tenants = _tenants(settings, telemetry)
     files = _files(settings)
-    leases = Leases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
+    leases = MemoryLeases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
     log = _log(files, leases, settings, clock, tenants)
     commit = _group_commit(log, settings, telemetry, clock)
     guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
@@ -143,7 +143,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     readers = Readers(files.view)
     sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
     warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
-    audit_servicer = _audit_servicer(commit, sealer, leases, warnings, settings, telemetry)
+    audit_servicer = _audit_servicer(log, commit, sealer, leases, warnings, settings, telemetry)
     http = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
@@ -203,6 +203,7 @@ def _log(
 
 
 def _audit_servicer(
+    log: Log,
     commit: GroupCommit,
     sealer: Sealer,
     leases: Leases,
@@ -216,6 +217,7 @@ def _audit_servicer(
         leases,
         RecordSpans(telemetry.tracer),
         warnings,
+        cancelled=log.cancelled,
         max_content_bytes=settings.max_content_bytes,
         max_buffered_bytes=settings.max_buffered_bytes,
     )

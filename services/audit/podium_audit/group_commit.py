@@ -97,6 +97,11 @@ class GroupCommit:
         """Whether the last commit, or a probe after it, succeeded."""
         return self._is_healthy and not self._ended.is_set()
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes write the same log."""
+        return self._log.is_shared
+
     async def start(self) -> None:
         """Read the log in and begin to write. Raises StoreError when the log cannot be used."""
         self._loop = asyncio.get_running_loop()
@@ -194,8 +199,10 @@ class GroupCommit:
                 self._log.probe()
             self._log.refresh()
             return 0
+        commands = [item.command for item in items]
+        self._log.prepare(commands)
         self._log.begin()
-        self._log.prefetch([item.command for item in items])
+        self._log.prefetch(commands)
         for item in items:
             with item:
                 item.applied = self._log.apply(item.command)

@@ -5,7 +5,7 @@ refused has changed nothing, so it cannot disturb the others of its batch. A bat
 is forgotten whole, and the state is read back from the store.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from podium_audit import attempts, endings, grades, limits, opening, stops
@@ -76,6 +76,7 @@ class Log:
         self._state: LogState | None = None
         self._waiting: list[Applied] = []
         self._spare_key: tuple[int, bytes] | None = None
+        self._struck: frozenset[str] = frozenset()
         self._newest_seen: Checkpoint | None = None
 
     @property
@@ -118,6 +119,11 @@ class Log:
         state = self._state
         return state.stops if state is not None else {}
 
+    def cancelled(self, run_ids: Iterable[str]) -> list[str]:
+        """Return those of these runs whose holder must stop. Any thread may ask."""
+        struck = self._struck
+        return [run_id for run_id in run_ids if run_id in struck]
+
     def load(self) -> None:
         """Match the store if that is not so already. Raises StoreError."""
         if self._state is None:
@@ -127,12 +133,24 @@ class Log:
                 self._check_history(state)
             self._state = state
             self._leases.keep_only(state.open_runs)
+            self._struck = self._struck.intersection(state.open_runs)
             self._strike(state)
 
     @property
     def is_shared(self) -> bool:
         """Whether other processes may write the same log: then `refresh` it now and then."""
         return self._store.is_shared
+
+    def prepare(self, commands: Sequence[Command]) -> None:
+        """Get the leases ready that these commands need, while nobody is kept away. Raises StoreError."""
+        self._leases.prepare(
+            [
+                (command.run_id, command.lease_ms)
+                for command in commands
+                if isinstance(command, OpenRun) and not command.refusal_reason
+            ],
+            [command.run_id for command in commands if isinstance(command, BeginAttempt)],
+        )
 
     def begin(self) -> None:
         """Begin a batch: keep other writers away, and take in what they committed.
@@ -217,13 +235,14 @@ class Log:
         for run_id in state.just_sealed:
             self._leases.end(run_id)
             self._parts.let_go(run_id)
+        self._struck = self._struck.difference(state.just_sealed) if self._struck else self._struck
         state.just_sealed.clear()
         self._strike(state)
 
     def _strike(self, state: LogState) -> None:
         """Let the gateways hear of what was stopped: only once that is durable."""
         if state.has_new_stops:
-            self._leases.cancel(stops.struck(state.open_runs.values(), state.stops))
+            self._struck = self._struck.union(stops.struck(state.open_runs.values(), state.stops))
             state.has_new_stops = False
 
     def _apply(self, command: Command) -> Applied:

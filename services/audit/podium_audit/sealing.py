@@ -1,6 +1,7 @@
 """Sealing as a conversation in time: wait a little for attempts that are ending, and seal lost runs."""
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ ABANDONED_REASON = "LEASE_LAPSED"
 
 _MS_PER_S = 1_000
 _GRACE_MS = 5_000
+_LOOK_EVERY_S = 0.1
 _REAPED_AT_ONCE = 256
 
 _log = logging.getLogger(__name__)
@@ -54,13 +56,35 @@ class Sealer:
             applied = await self._commit.submit(command)
             if not applied.open_attempts:
                 return applied
-            self._leases.extend(run_id, int(self._wait_s * _MS_PER_S) + _GRACE_MS)
-            await asyncio.wait({asyncio.ensure_future(ended.wait())}, timeout=self._wait_s)
+            with contextlib.suppress(PodiumError):
+                await self._leases.renew([run_id], int(self._wait_s * _MS_PER_S) + _GRACE_MS)
+            sealed = await self._wait(command, ended)
         finally:
             ended.set()
             if self._parked.get(run_id) is ended:
                 del self._parked[run_id]
-        return await self._commit.submit(replace(command, settle_open=True))
+        return sealed or await self._commit.submit(replace(command, settle_open=True))
+
+    async def _wait(self, command: Seal, ended: asyncio.Event) -> Applied | None:
+        """Return the seal once the last attempt has ended, None when that takes too long.
+
+        One that ends at another replica wakes nobody here, so a shared log is looked at now and then.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._wait_s):
+                while not await self._has_ended(ended):
+                    applied = await self._commit.submit(command)
+                    if not applied.open_attempts:
+                        return applied
+        return None
+
+    async def _has_ended(self, ended: asyncio.Event) -> bool:
+        if not self._commit.is_shared:
+            return await ended.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_EVERY_S):
+                return await ended.wait()
+        return False
 
     def _forget(self, task: "asyncio.Task[Applied]") -> None:
         self._tasks.discard(task)
@@ -84,8 +108,11 @@ class Reaper:
             await self.reap()
 
     async def reap(self) -> int:
-        """Seal the runs that have lapsed by now; return how many. What cannot be sealed now stays lapsed."""
-        lapsed = self._leases.lapsed()[:_REAPED_AT_ONCE]
+        """Seal runs that have lapsed by now; return how many. What cannot be sealed now stays lapsed."""
+        try:
+            lapsed = await self._leases.take_lapsed(_REAPED_AT_ONCE)
+        except PodiumError:
+            return 0  # the store is away, which is logged; the next time will do
         sealed = await asyncio.gather(*(self._abandon(run_id) for run_id in lapsed))
         return sum(sealed)
 
@@ -101,9 +128,14 @@ class Reaper:
             await self._commit.submit(command)
         except PodiumError as error:
             if error.code is not Code.AUDIT_UNAVAILABLE:
-                _log.warning(
-                    "a lapsed run could not be sealed", extra={"run_id": run_id, "reason": error.reason}
-                )
+                await self._give_up(run_id, error)
             return False
         _log.warning("sealed a run as abandoned", extra={"run_id": run_id})
         return True
+
+    async def _give_up(self, run_id: str, error: PodiumError) -> None:
+        """Let go of a lease without an open run: its opening failed, or another replica has sealed it."""
+        if error.reason not in ("RUN_UNKNOWN", "RUN_SEALED"):
+            _log.warning("a lapsed run could not be sealed", extra={"run_id": run_id, "reason": error.reason})
+        with contextlib.suppress(PodiumError):
+            await self._leases.forget(run_id)

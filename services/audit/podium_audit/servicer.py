@@ -1,7 +1,7 @@
 """The audit service over gRPC: translates, submits, answers. The decisions are the log's."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -51,6 +51,7 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         spans: RecordSpans,
         warnings: BudgetWarnings,
         *,
+        cancelled: Callable[[Iterable[str]], list[str]],
         max_content_bytes: int,
         max_buffered_bytes: int,
     ) -> None:
@@ -59,6 +60,7 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         self._leases = leases
         self._spans = spans
         self._warnings = warnings
+        self._cancelled = cancelled
         self._max_content_bytes = max_content_bytes
         self._max_buffered_bytes = max_buffered_bytes
         self._buffered_bytes = 0
@@ -155,8 +157,8 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         """Keep runs alive; nothing is written."""
         if len(request.run_ids) > _MAX_RENEWED:
             raise invalid(f"renew at most {_MAX_RENEWED} leases at once", param="run_ids")
-        lost = self._leases.renew(request.run_ids, request.lease_ms)
-        cancelled = self._leases.cancelled(request.run_ids)
+        lost = await self._leases.renew(request.run_ids, request.lease_ms)
+        cancelled = self._cancelled(request.run_ids)
         return pb.RenewLeaseResponse(lost_run_ids=lost, cancelled_run_ids=cancelled)
 
     async def _put_content(

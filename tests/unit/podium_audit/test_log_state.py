@@ -56,7 +56,7 @@ def test_a_failed_commit_takes_back_everything_of_its_batch() -> None:
     check_log(scene)
 
 
-def test_a_lease_outlives_a_failed_commit() -> None:
+async def test_a_lease_outlives_a_failed_commit() -> None:
     scene = LogScene()
     scene.do(open_run(lease_ms=5_000))
     scene.clock.advance(4)
@@ -68,4 +68,4 @@ def test_a_lease_outlives_a_failed_commit() -> None:
         scene.log.roll_back()
     scene.log.load()
     scene.clock.advance(1)
-    assert scene.leases.lapsed() == ["run_1"]
+    assert await scene.leases.take_lapsed(9) == ["run_1"]

@@ -30,9 +30,9 @@ def refusal(scene: LogScene, *commands: object) -> PodiumError:
 
 def test_a_stopped_run_gets_no_permit_and_its_gateway_hears_of_it(scene: LogScene) -> None:
     scene.do(open_run())
-    assert scene.leases.cancelled([RUN]) == []
+    assert scene.log.cancelled([RUN]) == []
     scene.do(stop_run())
-    assert scene.leases.cancelled([RUN, "run_other"]) == [RUN]
+    assert scene.log.cancelled([RUN, "run_other"]) == [RUN]
     error = refusal(scene, begin())
     assert (error.code, error.reason) == (Code.CONFLICT, "RUN_STOPPED")
     assert scene.last()["type"] == "note"
@@ -43,7 +43,7 @@ def test_a_stopped_run_gets_no_permit_and_its_gateway_hears_of_it(scene: LogScen
 def test_a_stopped_run_can_still_be_sealed_and_is_then_forgotten(scene: LogScene) -> None:
     scene.do(open_run(), begin(), stop_run())
     scene.do(end(), seal())
-    assert scene.leases.cancelled([RUN]) == []
+    assert scene.log.cancelled([RUN]) == []
 
 
 def test_a_run_of_another_tenant_cannot_be_stopped_nor_told_from_none(scene: LogScene) -> None:
@@ -79,20 +79,20 @@ def test_a_stopped_worker_gets_no_permit_until_it_is_cleared(scene: LogScene, te
 def test_runs_with_a_stopped_worker_at_work_are_cancelled_and_no_others(scene: LogScene) -> None:
     scene.do(open_run(), open_run("run_2"), begin(), begin("att_2", "run_2"), end("att_2", "run_2"))
     scene.do(set_stop("w1"))
-    assert scene.leases.cancelled([RUN, "run_2"]) == [RUN]
+    assert scene.log.cancelled([RUN, "run_2"]) == [RUN]
 
 
 def test_a_stop_for_one_tenant_leaves_the_others_alone(scene: LogScene) -> None:
     scene.do(open_run(), open_run("run_2", tenant_id="other"))
     scene.do(set_stop("", "acme"))
-    assert scene.leases.cancelled([RUN, "run_2"]) == [RUN]
+    assert scene.log.cancelled([RUN, "run_2"]) == [RUN]
     assert refusal(scene, begin()).reason == "EVERYTHING_STOPPED"
     scene.do(begin("att_2", "run_2"))
 
 
 def test_everything_stops_and_goes_on(scene: LogScene) -> None:
     scene.do(open_run(), begin(), set_stop())
-    assert scene.leases.cancelled([RUN]) == [RUN]
+    assert scene.log.cancelled([RUN]) == [RUN]
     scene.do(open_run("run_2"))
     assert refusal(scene, begin("att_2", "run_2")).reason == "EVERYTHING_STOPPED"
     assert refusal(scene, begin()).reason == "EVERYTHING_STOPPED"  # a repeated call is no way round it
@@ -107,7 +107,7 @@ def test_a_stop_that_does_not_stand_cannot_be_cleared(scene: LogScene) -> None:
 def test_stops_outlive_a_restart(scene: LogScene) -> None:
     scene.do(open_run(), open_run("run_2", plan=plan_of()), stop_run(), set_stop("w2"))
     scene.restart()
-    assert scene.leases.cancelled([RUN, "run_2"]) == [RUN]
+    assert scene.log.cancelled([RUN, "run_2"]) == [RUN]
     assert refusal(scene, begin()).reason == "RUN_STOPPED"
     assert set(scene.log.stops) == {("", "w2")}
 
@@ -120,7 +120,7 @@ def test_a_stop_that_could_not_be_committed_stops_nothing(scene: LogScene) -> No
         scene.log.commit()
     scene.log.roll_back()
     scene.log.load()
-    assert scene.leases.cancelled([RUN]) == []
+    assert scene.log.cancelled([RUN]) == []
     scene.do(begin())
 
 
