@@ -1,4 +1,4 @@
-"""What the log needs from any store, held against the fake and against SQLite."""
+"""What the log needs from any store, held against the fake, SQLite and PostgreSQL."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,17 +22,23 @@ from podium_audit.ports import (
     TileRow,
     UseRow,
 )
+from podium_audit.shelves import shelf_of
+from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.run_keys import SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
 from tests.fakes.audit_store import FakeLogStore
 
 
-@pytest.fixture(params=["fake", "sqlite"])
+@pytest.fixture(params=["fake", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LogStore]:
-    made: LogStore = (
-        FakeLogStore() if request.param == "fake" else SqliteStore(tmp_path / "log.db", busy_s=0.1)
-    )
+    made: LogStore
+    if request.param == "fake":
+        made = FakeLogStore()
+    elif request.param == "sqlite":
+        made = SqliteStore(tmp_path / "log.db", busy_s=0.1)
+    else:
+        made = PostgresStore(Database(request.getfixturevalue("database_url"), lock_s=0.1))
     made.open()
     yield made
     made.close()
@@ -44,8 +50,11 @@ def run_row(number: int, tenant: str = "acme", principal: str = "key1", budget: 
     )
 
 
+SHELF = shelf_of(1_000)
+
+
 def leaf(index: int, run_no: int | None = None) -> LeafRow:
-    return LeafRow(index, run_no, b"leaf %d" % index)
+    return LeafRow(index, run_no, b"leaf %d" % index, "acme", SHELF)
 
 
 def event(event_id: str, first: int, count: int = 1) -> EventRow:
@@ -57,7 +66,7 @@ def one_run(number: int = 1, first: int = 0) -> Batch:
         runs=[run_row(number)],
         leaves=[leaf(first, number), leaf(first + 1, number)],
         events=[event(f"evt_{number}", first, 2)],
-        contents=[ContentRow(first * 256, b"sealed bytes")],
+        contents=[ContentRow(first * 256, b"sealed bytes", "acme", SHELF)],
         tiles=[TileRow(0, 0, b"t" * 32 * (first + 2))],
         leaf_counts=[("acme", first + 2)],
         settled=[("acme", "2026-11", 70 + first)],
@@ -192,6 +201,35 @@ def test_many_rows_of_every_number_arrive(store: LogStore) -> None:
     ids = [f"evt_{index}" for index in range(at)]
     assert sorted(store.events(ids)) == sorted(ids)
     assert len(store.known_runs([f"run_{number}" for number in range(1, 7)])) == 6
+
+
+def test_leaves_are_found_with_their_runs(store: LogStore) -> None:
+    store.commit(one_run())
+    store.commit(Batch(leaves=[leaf(2)], events=[event("note", 2)]))
+    assert [row[:3] for row in store.rows(1, 9)] == [(1, 1, b"leaf 1"), (2, None, b"leaf 2")]
+    assert store.rows(3, 9) == []
+    assert store.runs_by_no([1, 2]) == {1: run_row(1)}
+    assert store.runs_by_no([]) == {}
+
+
+def test_the_head_follows_commits_and_what_is_abandoned_changes_nothing(store: LogStore) -> None:
+    assert (store.head().size, store.begin().size) == (0, 0)
+    store.commit(one_run())
+    assert (store.head().size, store.begin().size) == (2, 2)
+    store.abandon()
+    store.abandon()
+    with store.snapshot():
+        assert store.checkpoint() == CheckpointRow(2, "note 2")
+    store.commit(one_run(2, 2))
+    assert store.head().size == 4
+
+
+def test_large_content_comes_back_whole(store: LogStore) -> None:
+    batch = one_run()
+    large = bytes(range(256)) * 4_096
+    batch.contents = [ContentRow(0, b"", "acme", SHELF), ContentRow(1, large + b"end", "acme", SHELF)]
+    store.commit(batch)
+    assert (store.content(0), store.content(1), store.content(2)) == (b"", large + b"end", None)
 
 
 def test_a_probe_leaves_no_trace(store: LogStore) -> None:

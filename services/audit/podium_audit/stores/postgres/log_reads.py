@@ -1,0 +1,181 @@
+"""Reads the log from PostgreSQL: the writer sees everything, a reader one tenant's part."""
+
+from collections.abc import Sequence
+from typing import Any, Final, LiteralString
+
+from podium_audit.ports import CheckpointRow, RunRow, SealRow, UseRow
+from podium_audit.stores.postgres.connection import Session
+
+_RUN_COLUMNS: Final[LiteralString] = (
+    "runs.run_no, runs.run_id, runs.tenant_id, runs.principal_id, runs.kind, runs.requested_model,"
+    " runs.key_no, runs.tenant_budget_usd_micros, runs.opened_us, runs.key_budget_usd_micros"
+)
+_RUNS: Final[LiteralString] = (
+    f"SELECT {_RUN_COLUMNS}, seals.run_no, sealed_us, outcome, cost_usd_micros, attempt_count"  # noqa: S608 - constants
+    " FROM runs LEFT JOIN seals USING (run_no)"
+)
+_RUN_WIDTH: Final = len(RunRow._fields)
+_TILE_WIDTH: Final = 256
+_ON_SHELVES: Final[LiteralString] = (
+    # An event's leaves are on one shelf, and fewer than 256: that is how far back the first of them may be.
+    "shelf = ANY (ARRAY(SELECT shelf FROM events"
+    " WHERE first_index > %(begin)s::bigint - 256 AND first_index < %(end)s::bigint))"
+    " AND leaf_index >= %(begin)s AND leaf_index < %(end)s"
+)
+
+ROWS: Final[LiteralString] = (
+    f"SELECT leaf_index, run_no, data, tenant_id, shelf FROM leaves WHERE {_ON_SHELVES}"  # noqa: S608 - constants
+    " ORDER BY leaf_index"
+)
+"""The query for whole leaf rows from `begin` to before `end`."""
+
+
+class PostgresReads:
+    """The queries of `LogReader` over a session that a subclass has."""
+
+    _session: Session
+
+    def checkpoint(self) -> CheckpointRow | None:
+        """Return the newest checkpoint; None for an empty log."""
+        row = self._one("SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1")
+        return CheckpointRow(*row) if row else None
+
+    def checkpoint_over(self, index: int) -> CheckpointRow | None:
+        """Return the oldest checkpoint that covers leaf `index`."""
+        row = self._one(
+            "SELECT size, note FROM checkpoints WHERE size > %(index)s ORDER BY size LIMIT 1", index=index
+        )
+        return CheckpointRow(*row) if row else None
+
+    def tile(self, level: int, index: int) -> bytes:
+        """Return the hashes of a tile; empty when there are none. The newest leaves' are made here."""
+        row = self._one(
+            "SELECT hashes FROM tiles WHERE level = %(level)s AND tile_index = %(index)s",
+            level=level,
+            index=index,
+        )
+        if row is None and level == 0:
+            begin = index * _TILE_WIDTH
+            row = self._one(
+                "SELECT podium_leaf_hashes(%(begin)s, %(end)s)", begin=begin, end=begin + _TILE_WIDTH
+            )
+        return bytes(row[0]) if row else b""
+
+    def leaves(self, begin: int, end: int) -> list[bytes]:
+        """Return the bytes of the leaves from index `begin` to before `end`, as far as there are any."""
+        query: LiteralString = f"SELECT data FROM leaves WHERE {_ON_SHELVES} ORDER BY leaf_index"  # noqa: S608 - constants
+        return [row[0] for row in self._all(query, begin=begin, end=end)]
+
+    def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:
+        """Return a run by its id, with its end when it is sealed."""
+        row = self._one(f"{_RUNS} WHERE run_id = %(run_id)s", run_id=run_id)
+        return _run(row) if row else None
+
+    def runs_of(
+        self, tenant_id: str, principal_id: str | None, *, before_no: int | None, limit: int
+    ) -> list[tuple[RunRow, SealRow | None]]:
+        """Return a tenant's runs, newest first; only one principal's when given."""
+        where = _owner(principal_id)
+        if before_no is not None:
+            where += " AND runs.run_no < %(before)s"
+        rows = self._all(
+            f"{_RUNS} WHERE {where} ORDER BY runs.run_no DESC LIMIT %(limit)s",
+            tenant=tenant_id,
+            principal=principal_id,
+            before=before_no,
+            limit=limit,
+        )
+        return [_run(row) for row in rows]
+
+    def count_runs(self, tenant_id: str, principal_id: str | None) -> int:
+        """Return how many runs `runs_of` could show in all."""
+        row = self._one(
+            f"SELECT count(*) FROM runs WHERE {_owner(principal_id)}",  # noqa: S608 - constants
+            tenant=tenant_id,
+            principal=principal_id,
+        )
+        return int(row[0]) if row else 0
+
+    def leaves_of(self, run_no: int, *, below: int | None = None) -> list[tuple[int, bytes]]:
+        """Return (index, bytes) of every leaf that names the run, ascending, with an index under `below`."""
+        query: LiteralString = (
+            "SELECT leaf_index, data FROM leaves"
+            " WHERE shelf = (SELECT shelf FROM runs WHERE run_no = %(run)s) AND run_no = %(run)s"
+        )
+        if below is not None:
+            query += " AND leaf_index < %(below)s"
+        return self._all(f"{query} ORDER BY leaf_index", run=run_no, below=below)
+
+    def content(self, content_no: int) -> bytes | None:
+        """Return sealed content."""
+        rows = self._all(
+            "SELECT sealed FROM contents WHERE content_no = %(content)s AND shelf ="
+            " (SELECT shelf FROM events WHERE first_index <= %(content)s / 256"
+            " ORDER BY first_index DESC LIMIT 1) ORDER BY chunk_no",
+            content=content_no,
+        )
+        return b"".join([row[0] for row in rows]) if rows else None
+
+    def uses(
+        self, tenant_id: str, principal_id: str | None, first_day: str, last_day: str, *, limit: int
+    ) -> list[UseRow]:
+        """Return the sums of a tenant's days, oldest first; only one principal's when given."""
+        where: LiteralString = "tenant_id = %(tenant)s AND day BETWEEN %(first)s AND %(last)s"
+        if principal_id is not None:
+            where += " AND principal_id = %(principal)s"
+        rows = self._all(
+            f"SELECT * FROM uses WHERE {where}"  # noqa: S608 - constants
+            " ORDER BY day, principal_id, worker_id, model LIMIT %(limit)s",
+            tenant=tenant_id,
+            principal=principal_id,
+            first=first_day,
+            last=last_day,
+            limit=limit,
+        )
+        return [UseRow(*row) for row in rows]
+
+    def _one(self, query: LiteralString, **values: object) -> Any:
+        rows = self._all(query, **values)
+        return rows[0] if rows else None
+
+    def _all(self, query: LiteralString, **values: object) -> list[Any]:
+        with self._session.use() as connection:
+            return connection.execute(query, values).fetchall()
+
+
+class PostgresReader(PostgresReads):
+    """Reads with the reader's rights, for one thread at a time: one tenant's rows, and what is nobody's."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._tenant_id = ""
+
+    def show_only(self, tenant_id: str) -> None:
+        """See this tenant's rows from now on; none with an empty name."""
+        self._tenant_id = tenant_id
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._session.close()
+
+    def _all(self, query: LiteralString, **values: object) -> list[Any]:
+        # The tenant's name ends with the transaction: no other question ever meets it.
+        with self._session.use() as connection, connection.pipeline(), connection.transaction():
+            connection.execute("SELECT set_config('podium.tenant_id', %s, true)", (self._tenant_id,))
+            return connection.execute(query, values).fetchall()
+
+
+def _owner(principal_id: str | None) -> LiteralString:
+    if principal_id is None:
+        return "runs.tenant_id = %(tenant)s"
+    return "runs.tenant_id = %(tenant)s AND runs.principal_id = %(principal)s"
+
+
+def _run(row: Sequence[Any]) -> tuple[RunRow, SealRow | None]:
+    seal = None if row[_RUN_WIDTH] is None else SealRow(*row[_RUN_WIDTH:])
+    return RunRow(*row[:_RUN_WIDTH]), seal
+
+
+def runs_query(condition: LiteralString) -> LiteralString:
+    """Return the query for run rows that fit a condition."""
+    return f"SELECT {_RUN_COLUMNS} FROM runs WHERE {condition}"  # noqa: S608 - constants
