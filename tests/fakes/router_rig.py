@@ -117,15 +117,18 @@ class Rig:
             call = self.stub(caller).Complete(
                 request or self.request(), timeout=timeout_s, metadata=call_metadata()
             )
-            async for event in call:
-                kind = event.WhichOneof("event")
-                if kind == "permitted":
-                    outcome.leaf_index = event.permitted.leaf_index
-                elif kind == "delta":
-                    outcome.deltas.append(event.delta)
-                    outcome.arrived_s.append(loop.time())
-                else:
-                    outcome.completed = event.completed
+            try:
+                async for event in call:
+                    kind = event.WhichOneof("event")
+                    if kind == "permitted":
+                        outcome.leaf_index = event.permitted.leaf_index
+                    elif kind == "delta":
+                        outcome.deltas.append(event.delta)
+                        outcome.arrived_s.append(loop.time())
+                    else:
+                        outcome.completed = event.completed
+            finally:
+                call.cancel()  # a caller that is cancelled between two reads has not cancelled its call yet
         return outcome
 
     def write_pool(self, **workers: Mapping[str, Any]) -> None:
