@@ -15,6 +15,7 @@ from podium_audit.performing import OPERATIONS, Performing, handlers_of
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.identity import TlsFiles
+from tests.fakes.waiting import until
 
 _PREFIX = "/podium.audit.v1.AuditService/"
 PERMISSIONS = {
@@ -44,6 +45,7 @@ class FakeAudit(audit_service_pb2_grpc.AuditServiceServicer):
     begin_gate: asyncio.Event | None = None
     end_gate: asyncio.Event | None = None
     is_strict: bool = False
+    begin_calls: int = 0
     end_calls: int = 0
     ids_by_order: list[str] = field(default_factory=list)
 
@@ -57,6 +59,7 @@ class FakeAudit(audit_service_pb2_grpc.AuditServiceServicer):
         self, request: pb.BeginAttemptRequest, context: "grpc.aio.ServicerContext[Any, Any]"
     ) -> pb.BeginAttemptResponse:
         """Record the attempt; the same request again gets the same answer."""
+        self.begin_calls += 1
         if self.begin_gate is not None:
             await self.begin_gate.wait()
         if self.refusal is not None:
@@ -101,18 +104,14 @@ class FakeAudit(audit_service_pb2_grpc.AuditServiceServicer):
             async for response in responses:
                 yield response
 
-    async def all_ended(self, count: int, timeout_s: float = 5.0) -> dict[str, pb.EndAttemptRequest]:
+    async def all_ended(self, count: int) -> dict[str, pb.EndAttemptRequest]:
         """Wait until that many attempts have ended."""
-        async with asyncio.timeout(timeout_s):
-            while len(self.ended) < count:
-                await asyncio.sleep(0.005)
+        await until(lambda: len(self.ended) >= count)
         return self.ended
 
-    async def end_of(self, attempt_id: str, timeout_s: float = 5.0) -> pb.EndAttemptRequest:
+    async def end_of(self, attempt_id: str) -> pb.EndAttemptRequest:
         """Wait for the end of one attempt."""
-        async with asyncio.timeout(timeout_s):
-            while attempt_id not in self.ended:
-                await asyncio.sleep(0.005)
+        await until(lambda: attempt_id in self.ended)
         return self.ended[attempt_id]
 
     def _check_seen(self, request: pb.BeginAttemptRequest) -> None:

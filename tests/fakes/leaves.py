@@ -1,11 +1,12 @@
 """The log's leaves, read straight from the database, past the service."""
 
-import asyncio
 import json
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import connect
 from typing import Any
+
+from tests.fakes.waiting import until
 
 Leaf = dict[str, Any]
 
@@ -19,20 +20,18 @@ def leaves_in(home: Path, *kinds: str) -> list[Leaf]:
     return [leaf for leaf in leaves if not kinds or leaf["type"] in kinds]
 
 
-async def seals_in(home: Path, count: int, timeout_s: float = 10.0) -> list[Leaf]:
+async def seals_in(home: Path, count: int) -> list[Leaf]:
     """Wait until so many runs are sealed and return the facts of their seals."""
-    async with asyncio.timeout(timeout_s):
-        while len(found := leaves_in(home, "sealed")) < count:
-            await asyncio.sleep(0.05)
-    return [leaf["facts"] for leaf in found]
+    await until(lambda: len(leaves_in(home, "sealed")) >= count)
+    return [leaf["facts"] for leaf in leaves_in(home, "sealed")]
 
 
-async def end_of(home: Path, attempt_id: str, timeout_s: float = 5.0) -> Leaf:
+async def end_of(home: Path, attempt_id: str) -> Leaf:
     """Wait for the record of an attempt's end and return its facts."""
-    async with asyncio.timeout(timeout_s):
-        while True:
-            for leaf in leaves_in(home, "attempt_ended", "attempt_late"):
-                if leaf["facts"]["attempt_id"] == attempt_id:
-                    facts: Leaf = leaf["facts"]
-                    return facts
-            await asyncio.sleep(0.05)
+
+    def ends() -> list[Leaf]:
+        facts = [leaf["facts"] for leaf in leaves_in(home, "attempt_ended", "attempt_late")]
+        return [end for end in facts if end["attempt_id"] == attempt_id]
+
+    await until(ends)
+    return ends()[0]

@@ -107,7 +107,7 @@ class Rig:
         request: pb.CompleteRequest | None = None,
         *,
         caller: str = "gateway",
-        timeout_s: float = 10.0,
+        timeout_s: float = 60.0,
         into: Outcome | None = None,
     ) -> Outcome:
         """Make an attempt; raises PodiumError as the caller would see it. `into` keeps what came before."""

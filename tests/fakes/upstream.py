@@ -8,6 +8,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.fakes.waiting import until
+
 USAGE = {
     "prompt_tokens": 12,
     "completion_tokens": 5,
@@ -94,11 +96,9 @@ class Upstream:
         assert self._runner is not None
         await self._runner.cleanup()
 
-    async def seen(self, count: int = 1, timeout_s: float = 5.0) -> list[SeenRequest]:
+    async def seen(self, count: int = 1) -> list[SeenRequest]:
         """Wait until that many requests have arrived."""
-        async with asyncio.timeout(timeout_s):
-            while len(self.requests) < count:
-                await asyncio.sleep(0.005)
+        await until(lambda: len(self.requests) >= count)
         return self.requests
 
     def key_of(self, request: web.Request) -> str:

@@ -14,6 +14,7 @@ from podium.audit.v1 import stop_service_pb2 as stop_pb
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.audit_process import audit_process
 from tests.fakes.audit_service import RunningAudit, begin_request, open_request, running_audit
+from tests.fakes.waiting import until
 
 
 def put(item_id: str = "item_1", data: bytes = b"words", **changes: Any) -> pb.PutItemRequest:
@@ -99,8 +100,8 @@ async def test_acknowledged_items_survive_kill_9_and_deleted_ones_stay_gone(
     async with audit_process(tmp_path, tls_dir) as audit:
         channel, _ = audit.stub("gateway")
         stub: Any = conversation_service_pb2_grpc.ConversationServiceStub(channel)
-        await stub.PutItem(put("gone"), timeout=5)
-        await stub.DeleteItem(pb.DeleteItemRequest(**name("gone")), timeout=5)
+        await stub.PutItem(put("gone"), timeout=60)
+        await stub.DeleteItem(pb.DeleteItemRequest(**name("gone")), timeout=60)
         acknowledged: list[str] = []
 
         async def writes(writer: int) -> None:
@@ -108,13 +109,11 @@ async def test_acknowledged_items_survive_kill_9_and_deleted_ones_stay_gone(
             while True:
                 number += 1
                 item_id = f"item_{writer}_{number}"
-                await stub.PutItem(put(item_id, item_id.encode()), timeout=5)
+                await stub.PutItem(put(item_id, item_id.encode()), timeout=60)
                 acknowledged.append(item_id)
 
         tasks = [asyncio.create_task(writes(writer)) for writer in range(4)]
-        async with asyncio.timeout(10):
-            while len(acknowledged) < 40:
-                await asyncio.sleep(0.01)
+        await until(lambda: len(acknowledged) >= 40)
         audit.kill()
         await asyncio.gather(*tasks, return_exceptions=True)
         await channel.close()
@@ -123,10 +122,10 @@ async def test_acknowledged_items_survive_kill_9_and_deleted_ones_stay_gone(
         channel, _ = audit.stub("gateway")
         stub = conversation_service_pb2_grpc.ConversationServiceStub(channel)
         for item_id in acknowledged:
-            got = await stub.GetItem(pb.GetItemRequest(**name(item_id)), timeout=5)
+            got = await stub.GetItem(pb.GetItemRequest(**name(item_id)), timeout=60)
             assert got.item.data == item_id.encode()
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await stub.GetItem(pb.GetItemRequest(**name("gone")), timeout=5)
+            await stub.GetItem(pb.GetItemRequest(**name("gone")), timeout=60)
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
         await channel.close()
 

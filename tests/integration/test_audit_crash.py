@@ -14,6 +14,7 @@ from podium_audit.keys import SIGNING_KEY_FILE, FileSigner
 from podium_core.domain import merkle
 from tests.fakes.audit_process import AuditProcess, audit_process
 from tests.fakes.audit_service import begin_request, end_request, open_request, seal_request
+from tests.fakes.waiting import PATIENCE_S
 
 RUNS_AT_ONCE = 24
 
@@ -87,7 +88,7 @@ async def test_a_kill_under_load_loses_nothing_that_was_acknowledged(tmp_path: P
             audit.start()
             await audit.ready()
             check(audit, told)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while audit.rows("SELECT count(*) FROM open_runs") != [(0,)]:
                 await asyncio.sleep(0.1)
         assert audit.kill(signal.SIGTERM) == 0

@@ -13,6 +13,7 @@ from podium.audit.v1 import audit_service_pb2 as pb
 from podium_core.domain.record import canonical
 from podium_verifier.verify import Verified, verify_export
 from tests.fakes.audit_service import RunningAudit, begin_request, end_request, running_audit, seal_request
+from tests.fakes.waiting import PATIENCE_S
 
 
 async def two_runs(audit: RunningAudit) -> None:
@@ -240,14 +241,14 @@ async def test_readers_that_do_not_read_take_no_place_from_other_tenants(
         for _, writer in readers:
             writer.write(f"GET /v1/runs/run_1 HTTP/1.1\r\n{head}\r\n".encode())
         for reader, writer in readers:
-            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE_S)
             writer.transport.pause_reading()  # type: ignore[attr-defined]
         status, body = await audit.get("/v1/runs", "auditor")
         assert (status, body["error"]["code"]) == (429, "RATE_LIMITED")
         assert (await audit.get("/v1/runs/run_3", "key3"))[0] == 200
         for _, writer in readers:
             writer.transport.abort()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while (await audit.get("/v1/runs", "auditor"))[0] != 200:
                 await asyncio.sleep(0.02)
 

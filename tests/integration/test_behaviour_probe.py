@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 import pytest_asyncio
 from opentelemetry.sdk.trace import TracerProvider
@@ -24,6 +23,7 @@ from tests.fakes.otlp_receiver import OtlpReceiver
 from tests.fakes.router_rig import KEY
 from tests.fakes.stack import Stack, Streamed, asked, running_stack
 from tests.fakes.upstream import DONE, USAGE, Reply, SeenRequest, answer, chunk, event, refusal
+from tests.fakes.waiting import SOON_S, STALL_S, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -72,10 +72,9 @@ async def streamed(stack: Stack, reply: Reply, **fields: Any) -> Streamed:
 
 async def gone(seen: SeenRequest) -> float:
     """Wait until the provider has seen the connection close; return when."""
-    async with asyncio.timeout(5):
-        while seen.ended_s is None:
-            await asyncio.sleep(0.005)
+    await until(lambda: seen.ended_s is not None)
     assert seen.was_hung_up
+    assert seen.ended_s is not None
     return seen.ended_s
 
 
@@ -143,15 +142,15 @@ async def test_07_429_with_retry_after_reaches_the_client_at_once(
 ) -> None:
     workers = {"w": ABLE}  # a stack of its own: the worker is paused for all afterwards
     async with running_stack(tls_dir, tmp_path, workers=workers, retry_max_s=2.0) as stack:
-        stack.upstream.default = refusal(429, retry_after="7")
+        stack.upstream.default = refusal(429, retry_after="40")
         for code in ("provider_rate_limited", "worker_paused"):
             began_s = asyncio.get_running_loop().time()
             async with stack.session.post("/v1/chat/completions", json=asked(stream=stream)) as response:
                 body = await response.json()
             assert response.status == 429
-            assert 5 <= int(response.headers["retry-after"]) <= 7
+            assert 0 < int(response.headers["retry-after"]) <= 40
             assert body["error"]["code"] == code
-            assert asyncio.get_running_loop().time() - began_s < 2
+            assert asyncio.get_running_loop().time() - began_s < SOON_S, "not after the forty seconds"
         assert len(stack.upstream.requests) == 1, "the second run was told what the first one met"
 
 
@@ -174,25 +173,23 @@ async def test_09_a_key_that_the_provider_echoes_goes_no_further(status: int, st
 
 
 async def test_10_hanging_up_on_a_stream_closes_the_provider(stack: Stack) -> None:
-    stack.upstream.default = answer(*["word "] * 100).but(gap_s=0.05)
+    stack.upstream.default = answer(*["word "] * 150).but(gap_s=0.2)
     async with stack.session.post("/v1/chat/completions", json=asked(stream=True)) as response:
         async for line in response.content:
             if b"word" in line:
                 break
         response.close()
     left_s = asyncio.get_running_loop().time()
-    assert await gone(stack.upstream.requests[0]) - left_s < 1
+    assert await gone(stack.upstream.requests[0]) - left_s < SOON_S
 
 
 async def test_11_hanging_up_on_a_whole_answer_closes_the_provider(stack: Stack) -> None:
-    stack.upstream.default = answer("late").but(delay_s=4)
-    with pytest.raises(asyncio.TimeoutError):
-        async with stack.session.post(
-            "/v1/chat/completions", json=asked(), timeout=aiohttp.ClientTimeout(total=0.5)
-        ):
-            pass
+    stack.upstream.default = answer("late").but(delay_s=STALL_S)
+    asking = asyncio.create_task(stack.ask())
+    await stack.upstream.seen()
+    asking.cancel()
     left_s = asyncio.get_running_loop().time()
-    assert await gone(stack.upstream.requests[0]) - left_s < 1
+    assert await gone(stack.upstream.requests[0]) - left_s < SOON_S
 
 
 async def test_12_the_request_arrives_as_it_was_sent(stack: Stack) -> None:
@@ -265,7 +262,7 @@ async def test_15_two_answers_with_log_probabilities(stack: Stack) -> None:
 async def test_16_deltas_are_passed_on_one_by_one(stack: Stack) -> None:
     stack.upstream.default = answer(*[f"{number} " for number in range(20)]).but(gap_s=0.05)
     got = await stack.stream()
-    assert sum(b'"content"' in piece for piece in got.pieces) >= 18
+    assert sum(b'"content"' in piece for piece in got.pieces) > 10, "a busy machine may gather some"
     assert got.text.split() == [str(number) for number in range(20)]
 
 

@@ -37,6 +37,7 @@ from podium_core.wire.plan_query import plan_query_to_proto, plan_reply_from_pro
 from tests.fakes.engine import FakeEngine
 from tests.fakes.pools import question, worker
 from tests.fakes.tls import tls_of
+from tests.fakes.waiting import PATIENCE_S, until
 
 if TYPE_CHECKING:  # only the type stub knows it
     from podium.conductor.v1.conductor_service_pb2_grpc import ConductorServiceAsyncStub
@@ -143,9 +144,7 @@ async def test_the_callers_deadline_and_departure_stop_the_engine(tls_dir: Path)
         leaving = asyncio.create_task(planned(stub))
         await started.wait()
         leaving.cancel()
-        async with asyncio.timeout(5):
-            while engine.cancelled < 2:
-                await asyncio.sleep(0.01)
+        await until(lambda: engine.cancelled >= 2)
 
 
 async def test_the_command_serves_and_stops(tls_dir: Path) -> None:
@@ -163,10 +162,10 @@ async def test_the_command_serves_and_stops(tls_dir: Path) -> None:
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", "podium_conductor", env=environment)
     try:
         async with calling(tls_dir, port) as stub:
-            described = await stub.Describe(pb.DescribeRequest(), timeout=20, wait_for_ready=True)
+            described = await stub.Describe(pb.DescribeRequest(), timeout=60, wait_for_ready=True)
         assert described.engine == "embedded"
         process.terminate()
-        assert await asyncio.wait_for(process.wait(), 10) == 0
+        assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
     finally:
         if process.returncode is None:
             process.kill()

@@ -21,6 +21,7 @@ from tests.fakes.gateway import AUDITOR_TOKEN, TOKEN, EdgeServer, running_edge
 from tests.fakes.planner import FakePlanner, plan_of
 from tests.fakes.pools import pool
 from tests.fakes.recorder import FakeRecorder
+from tests.fakes.waiting import PATIENCE_S, SOON_S, until
 from tests.fakes.worker import FakeWorkers, Reply
 
 URL = "/v1/chat/completions"
@@ -44,12 +45,6 @@ async def _hang_up(posting: "asyncio.Future[aiohttp.ClientResponse]") -> None:
     else:
         posting.cancel()
         await asyncio.wait([posting])
-
-
-async def _until(condition: Any, timeout_s: float = 2.0) -> None:
-    async with asyncio.timeout(timeout_s):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +123,7 @@ async def test_a_body_that_never_comes_is_not_waited_for() -> None:
         writer.write(
             f"POST {URL} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 9\r\n\r\n{{".encode()
         )
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n"), 2)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n"), PATIENCE_S)
         writer.close()
     assert b" 400 " in head
 
@@ -205,7 +200,7 @@ async def test_a_slow_worker_is_covered_by_comments_from_the_first_second_on() -
     ):
         assert response.status == 200
         heard = b""
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(PATIENCE_S):
             while heard.count(b"\n\n") < 3:
                 heard += await response.content.readany()
         assert set(heard.decode().split("\n\n")) == {": podium is working", ""}
@@ -224,7 +219,7 @@ async def test_output_goes_out_as_it_comes() -> None:
         session.post(edge.url + URL, json=STREAMED) as response,
     ):
         heard = b""
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             while b'"content":"last"' not in heard:
                 heard += await response.content.readany()
         assert b'finish_reason":"stop' not in heard
@@ -239,13 +234,13 @@ async def test_a_hang_up_cancels_and_seals_within_a_second(body: dict[str, Any])
     async with running_edge(recorder=recorder, workers=workers) as edge:
         async with aiohttp.ClientSession(headers=edge.auth) as session:
             posting = asyncio.ensure_future(session.post(edge.url + URL, json=body))
-            await _until(lambda: workers.log)
+            await until(lambda: workers.log)
             await _hang_up(posting)
-        await _until(lambda: recorder.only.sealed is not None, 1.0)
+        await until(lambda: recorder.only.sealed is not None, SOON_S)
         assert recorder.only.sealed is not None
         assert recorder.only.sealed.outcome is RunOutcome.CANCELLED
         assert workers.log[-1][0] == "cancelled"
-        await _until(lambda: edge.edge.admission.count == 0, 1.0)
+        await until(lambda: edge.edge.admission.count == 0, SOON_S)
         assert edge.leases.stops == {}
 
 
@@ -255,9 +250,9 @@ async def test_a_hang_up_while_planning_leaves_no_run_behind() -> None:
     async with running_edge(recorder=recorder, planner=planner) as edge:
         async with aiohttp.ClientSession(headers=edge.auth) as session:
             posting = asyncio.ensure_future(session.post(edge.url + URL, json=ASKED))
-            await _until(lambda: planner.queries)
+            await until(lambda: planner.queries)
             await _hang_up(posting)
-        await _until(lambda: edge.edge.admission.count == 0, 1.0)
+        await until(lambda: edge.edge.admission.count == 0, SOON_S)
     assert planner.cancelled == 1
     assert recorder.runs == {}
 
@@ -271,7 +266,7 @@ async def test_a_client_that_stops_reading_loses_its_run() -> None:
         data = json.dumps(STREAMED).encode()
         head = f"POST {URL} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {len(data)}\r\n\r\n"
         sock.sendall(head.encode() + data)
-        await _until(lambda: recorder.runs and recorder.only.sealed is not None, 5.0)
+        await until(lambda: recorder.runs and recorder.only.sealed is not None)
         sock.close()
     assert recorder.only.sealed is not None
     assert recorder.only.sealed.outcome is RunOutcome.CANCELLED
@@ -296,8 +291,8 @@ async def test_a_stopped_run_tells_its_client() -> None:
     workers = FakeWorkers(default=Reply("a b", end_gate=asyncio.Event()))
     async with running_edge(recorder=recorder, workers=workers) as edge:
         posting = asyncio.ensure_future(_post(edge, STREAMED))
-        await _until(lambda: workers.log)
-        await asyncio.sleep(0.05)
+        await until(lambda: workers.log)
+        await until(lambda: edge.leases.stops)
         (stop,) = edge.leases.stops.values()
         stop(PodiumError(Code.AUDIT_UNAVAILABLE, "the run's lease was lost", reason="LEASE_LOST"))
         _, _, text = await posting
@@ -310,7 +305,7 @@ async def test_a_full_gateway_asks_to_come_back() -> None:
     workers = FakeWorkers(default=Reply(gate=gate))
     async with running_edge(workers=workers, max_concurrent_runs=1) as edge:
         first = asyncio.ensure_future(_post(edge))
-        await _until(lambda: workers.log)
+        await until(lambda: workers.log)
         status, headers, answer = await _post(edge)
         assert (status, answer["error"]["code"], headers["retry-after"]) == (429, "too_many_runs", "1")
         gate.set()
@@ -323,7 +318,7 @@ async def test_draining_turns_readiness_red_and_lets_running_requests_finish() -
     workers = FakeWorkers(default=Reply(gate=gate))
     async with running_edge(workers=workers) as edge, aiohttp.ClientSession() as session:
         running = asyncio.ensure_future(_post(edge))
-        await _until(lambda: workers.log)
+        await until(lambda: workers.log)
         edge.edge.admission.close()
         async with session.get(edge.url + "/readyz") as response:
             assert response.status == 503

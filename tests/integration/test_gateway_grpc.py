@@ -25,6 +25,7 @@ from podium_gateway.service import Gateway, running_gateway
 from podium_gateway.settings import GatewaySettings
 from tests.fakes.services import Services, running_services, unavailable
 from tests.fakes.tls import tls_of
+from tests.fakes.waiting import PATIENCE_S, SOON_S, until
 
 ASKED: dict[str, Any] = {
     "model": "podium",
@@ -87,18 +88,12 @@ async def _house(
         clock = SystemClock()
         telemetry = configure_telemetry("gateway", settings)
         async with running_gateway(settings, telemetry, clock, RandomIds(clock)) as gateway:
-            await _until(lambda: services.router.list_calls)
+            await until(lambda: services.router.list_calls)
             headers = {"Authorization": f"Bearer {token}"}
             url = f"http://127.0.0.1:{gateway.port}"
             async with aiohttp.ClientSession(url, headers=headers) as session:
                 await asyncio.sleep(0.02)
                 yield House(services, gateway, session)
-
-
-async def _until(condition: Any, timeout_s: float = 3.0) -> None:
-    async with asyncio.timeout(timeout_s):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def test_a_run_is_recorded_before_it_is_performed_and_sealed_before_it_is_answered(
@@ -247,7 +242,7 @@ async def test_a_stale_pool_that_cannot_be_renewed_tells_the_client_to_retry(
         async with house.session.post("/v1/chat/completions", json=ASKED) as response:
             assert response.status == 503
             assert "x-should-retry" not in response.headers
-        await _until(lambda: router.list_calls >= 2)
+        await until(lambda: router.list_calls >= 2)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -258,9 +253,9 @@ async def test_a_hang_up_reaches_the_router_and_the_log_within_a_second(
         router, audit = house.services.router, house.services.audit
         router.gate = asyncio.Event()
         asking = asyncio.ensure_future(house.ask(model="worker/alpha", stream=stream))
-        await _until(lambda: router.requests)
+        await until(lambda: router.requests)
         asking.cancel()
-        await _until(lambda: router.cancelled == 1 and audit.sealed, 1.0)
+        await until(lambda: router.cancelled == 1 and audit.sealed, SOON_S)
         assert audit.only_seal.outcome == plan_pb2.RUN_OUTCOME_CANCELLED
 
 
@@ -269,11 +264,11 @@ async def test_one_call_renews_all_runs_and_lost_ones_are_stopped(tls_dir: Path,
         router, audit = house.services.router, house.services.audit
         router.gate = asyncio.Event()
         asking = [asyncio.ensure_future(house.ask(model="worker/alpha", stream=True)) for _ in range(3)]
-        await _until(lambda: len(router.requests) == 3)
+        await until(lambda: len(router.requests) == 3)
         lost, stopped, kept = sorted(audit.opened)
         audit.lost, audit.stopped = {lost}, {stopped}
-        await _until(lambda: len(audit.sealed) == 2)
-        assert audit.renewals[0] == [lost, stopped, kept]
+        await until(lambda: len(audit.sealed) == 2)
+        assert [lost, stopped, kept] in audit.renewals
         router.gate.set()
         texts = [text for _, text in await asyncio.gather(*asking)]
         assert {request.lease_ms for request in audit.opened.values()} == {3_000}
@@ -296,7 +291,7 @@ async def test_draining_lets_runs_finish_and_then_stops_the_rest(tls_dir: Path, 
     async with _house(tls_dir, tmp_path, drain_timeout_s=0.2) as house:
         house.services.router.gate = asyncio.Event()
         asking = asyncio.ensure_future(house.ask(model="worker/alpha"))
-        await _until(lambda: house.services.router.requests)
+        await until(lambda: house.services.router.requests)
         await house.gateway.drain()
         assert house.services.audit.only_seal.outcome == plan_pb2.RUN_OUTCOME_CANCELLED
         status, answer = await asking
@@ -319,7 +314,7 @@ async def test_the_process_drains_on_sigterm(tls_dir: Path, tmp_path: Path) -> N
             stderr=asyncio.subprocess.PIPE,
         )
         assert process.stderr is not None
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             listening = json.loads(await process.stderr.readline())
             url = f"http://127.0.0.1:{listening['port']}"
             async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session:

@@ -11,6 +11,7 @@ from podium_core.config.tenants import Tenant
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.conversations import FakeConversations
 from tests.fakes.gateway import EdgeServer, running_edge
+from tests.fakes.waiting import SOON_S, STALL_S, until
 from tests.fakes.worker import FakeWorkers, Reply
 
 URL = "/v1/chat/completions"
@@ -40,12 +41,6 @@ async def post(edge: EdgeServer, body: Any = ASKED, key: str | None = "key-1") -
         text = await response.text()
         found = json.loads(text) if text.startswith("{") else text
         return response.status, response.headers.get("x-podium-run-id", ""), found
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 @pytest.mark.parametrize("body", [ASKED, STREAMED], ids=["whole", "streamed"])
@@ -133,12 +128,11 @@ async def test_an_unheard_run_with_a_key_is_stopped_after_its_time() -> None:
 
 async def test_without_a_key_a_hang_up_stops_the_run_at_once() -> None:
     scene = Scene(Reply(gate=asyncio.Event()))
-    async with scene.edge() as edge:
+    async with scene.edge(idempotency_linger_s=STALL_S) as edge:
         hung_up = asyncio.create_task(post(edge, key=None))
         await until(lambda: scene.workers.calls)
         hung_up.cancel()
-        async with asyncio.timeout(1):
-            await until(lambda: [end for end, _ in scene.workers.log] == ["begun", "cancelled"])
+        await until(lambda: [end for end, _ in scene.workers.log] == ["begun", "cancelled"], SOON_S)
 
 
 async def test_a_failed_run_gives_its_key_back() -> None:
@@ -173,6 +167,7 @@ async def test_a_stream_that_waits_for_another_gateway_is_not_silent() -> None:
         posting = asyncio.create_task(post(first, STREAMED))
         await until(lambda: scene.workers.calls)
         waiting = asyncio.create_task(post(second, STREAMED))
+        await until(lambda: second.edge.admission.count)
         await asyncio.sleep(0.5)
         gate.set()
         _, _, whole = await posting

@@ -13,6 +13,7 @@ from podium.plan.v1 import plan_pb2
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.router_rig import KEY, Outcome, Rig, router_rig
 from tests.fakes.upstream import Reply
+from tests.fakes.waiting import SOON_S, STALL_S, until
 from tests.fakes.wire_formats import AnthropicUpstream, anthropic_answer, png, sse
 
 WORKER: dict[str, Any] = {
@@ -121,8 +122,10 @@ async def test_deltas_arrive_as_they_are_made(rig: Rig) -> None:
     rig.upstream.default = anthropic_answer({"type": "text", "text": text}, pieces=12).but(gap_s=0.03)
     outcome = await rig.complete(rig.request(stream=True))
     assert outcome.text == text
-    assert len(outcome.deltas) >= 10
-    assert outcome.arrived_s[-1] - outcome.arrived_s[0] > 0.25
+    assert len(outcome.deltas) > 3, "a busy machine may gather some of the twelve, not all"
+    (seen,) = rig.upstream.requests
+    assert seen.ended_s is not None
+    assert outcome.arrived_s[0] < seen.ended_s, "the caller reads while the provider still writes"
 
 
 @pytest.mark.parametrize(
@@ -206,28 +209,25 @@ async def test_an_answer_that_is_none(rig: Rig, body: bytes) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 async def test_hanging_up_closes_the_upstream_within_a_second(rig: Rig, stream: bool) -> None:
     text = {"type": "text", "text": "x" * 50}
-    rig.upstream.default = anthropic_answer(text, pieces=50).but(delay_s=0 if stream else 9, gap_s=0.2)
+    rig.upstream.default = anthropic_answer(text, pieces=50).but(delay_s=0 if stream else STALL_S, gap_s=0.5)
     asking = asyncio.create_task(rig.complete(rig.request(stream=stream)))
     (seen,) = await rig.upstream.seen()
     await asyncio.sleep(0.4)
     asking.cancel()
-    async with asyncio.timeout(1.0):
-        while seen.ended_s is None:
-            await asyncio.sleep(0.01)
-    assert seen.was_hung_up
+    await until(lambda: seen.ended_s is not None, SOON_S)
+    assert seen.was_hung_up, "the provider had 25 s of stream left, or was silent"
     assert (await rig.audit.end_of("att_1")).outcome == plan_pb2.ATTEMPT_OUTCOME_CANCELLED
 
 
 async def test_the_workers_time_ends_the_call(tls_dir: Path, tmp_path: Path) -> None:
     worker = {**WORKER, "limits": {"timeout_s": 0.3}}
     async with router_rig(tls_dir, tmp_path, worker=worker, upstream=AnthropicUpstream()) as rig:
-        rig.upstream.default = AnthropicUpstream.answer("late").but(delay_s=5)
+        rig.upstream.default = AnthropicUpstream.answer("late").but(delay_s=STALL_S)
         with pytest.raises(PodiumError) as late:
             await rig.complete()
         assert (late.value.code, late.value.reason) == (Code.DEADLINE, "WORKER_TIMEOUT")
         (seen,) = rig.upstream.requests
-        await asyncio.sleep(0.1)
-        assert seen.was_hung_up
+        await until(lambda: seen.was_hung_up)
 
 
 async def test_without_a_permit_nothing_is_sent(rig: Rig) -> None:

@@ -16,6 +16,7 @@ from podium_core.runtime.grpc_client import call_metadata
 from podium_core.runtime.grpc_errors import rpc_errors
 from tests.fakes.router_rig import KEY, Rig, router_rig
 from tests.fakes.upstream import Reply
+from tests.fakes.waiting import SOON_S, STALL_S, until
 from tests.fakes.wire_formats import GeminiUpstream
 
 WORKER = {"features": ["embeddings"]}
@@ -44,7 +45,7 @@ async def _embed(rig: Rig, inputs: list[Any], *, caller: str = "gateway", **chan
     for name, value in changes.items():
         setattr(request, name, value)
     with rpc_errors("router"):
-        answer: pb.EmbedResponse = await rig.stub(caller).Embed(request, timeout=10, metadata=call_metadata())
+        answer: pb.EmbedResponse = await rig.stub(caller).Embed(request, timeout=60, metadata=call_metadata())
     return answer
 
 
@@ -115,13 +116,11 @@ async def test_only_the_gateway_may_ask_and_only_for_arrays(tls_dir: Path, tmp_p
 
 async def test_a_hang_up_closes_the_providers_connection(tls_dir: Path, tmp_path: Path) -> None:
     async with router_rig(tls_dir, tmp_path, worker=WORKER) as rig:
-        rig.upstream.default = _reply([1.0]).but(delay_s=30)
+        rig.upstream.default = _reply([1.0]).but(delay_s=STALL_S)
         asking = asyncio.create_task(_embed(rig, ["a"]))
         (seen,) = await rig.upstream.seen()
         asking.cancel()
-        async with asyncio.timeout(1):
-            while seen.ended_s is None:
-                await asyncio.sleep(0.01)
+        await until(lambda: seen.ended_s is not None, SOON_S)
         end = await rig.audit.end_of("att_e")
     assert seen.was_hung_up
     assert end.outcome == plan_pb2.ATTEMPT_OUTCOME_CANCELLED

@@ -17,6 +17,7 @@ from podium_router.breaker import BreakerLimits
 from podium_router.providers.exchange import ProviderLimits
 from tests.fakes.router_rig import KEY, Outcome, Rig, router_rig
 from tests.fakes.upstream import DONE, Reply, answer, chunk, event, refusal
+from tests.fakes.waiting import PATIENCE_S, STALL_S
 
 FAILED = plan_pb2.ATTEMPT_OUTCOME_FAILED
 TIMED_OUT = plan_pb2.ATTEMPT_OUTCOME_TIMED_OUT
@@ -156,7 +157,7 @@ async def test_nobody_listening_is_not_a_dispatch(tls_dir: Path, tmp_path: Path)
 
 async def test_a_worker_has_its_own_time_limit(tls_dir: Path, tmp_path: Path) -> None:
     async with router_rig(tls_dir, tmp_path, worker={"limits": {"timeout_s": 0.2}}) as rig:
-        error = await failure(rig, answer("x").but(delay_s=3))
+        error = await failure(rig, answer("x").but(delay_s=STALL_S))
         assert (error.code, error.reason) == (Code.DEADLINE, "WORKER_TIMEOUT")
         end = rig.audit.ended["att_1"]
         assert (end.outcome, end.usage.source) == (TIMED_OUT, plan_pb2.USAGE_SOURCE_UNKNOWN)
@@ -165,7 +166,7 @@ async def test_a_worker_has_its_own_time_limit(tls_dir: Path, tmp_path: Path) ->
 
 
 async def test_a_failing_worker_is_paused_and_taken_back(tls_dir: Path, tmp_path: Path) -> None:
-    async with router_rig(tls_dir, tmp_path, breaker_limits=BreakerLimits(failures=3, pause_s=0.3)) as rig:
+    async with router_rig(tls_dir, tmp_path, breaker_limits=BreakerLimits(failures=3, pause_s=1.5)) as rig:
         for _ in range(3):
             await failure(rig, refusal(500))
         with pytest.raises(PodiumError) as refused:
@@ -176,9 +177,10 @@ async def test_a_failing_worker_is_paused_and_taken_back(tls_dir: Path, tmp_path
         )
         listed = await rig.stub().ListWorkers(pb.ListWorkersRequest())
         assert listed.workers[0].health == pb.WORKER_HEALTH_DOWN
-        await asyncio.sleep(0.31)
-        listed = await rig.stub().ListWorkers(pb.ListWorkersRequest())
-        assert listed.workers[0].health == pb.WORKER_HEALTH_UP
+        async with asyncio.timeout(PATIENCE_S):
+            while listed.workers[0].health != pb.WORKER_HEALTH_UP:
+                await asyncio.sleep(0.05)
+                listed = await rig.stub().ListWorkers(pb.ListWorkersRequest())
         assert (await rig.complete()).text == "hello"
 
 

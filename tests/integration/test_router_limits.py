@@ -33,7 +33,7 @@ async def test_requests_per_minute(tls_dir: Path, tmp_path: Path) -> None:
         error = await refused(rig)
         assert (error.code, error.reason) == (Code.RATE_LIMITED, "WORKER_RATE_LIMITED")
         assert error.retry_after_s is not None
-        assert 10 < error.retry_after_s <= 20
+        assert 0 < error.retry_after_s <= 20
         assert (len(rig.upstream.requests), len(rig.audit.begun)) == (3, 3), "no permit is asked for"
 
 
@@ -55,26 +55,26 @@ async def test_a_short_retry_after_keeps_every_run_off_the_worker_until_it_is_ov
     async with router_rig(tls_dir, tmp_path) as rig:
         rig.upstream.script.append(refusal(429, retry_after="1"))
         assert (await refused(rig)).reason == "PROVIDER_RATE_LIMITED"
-        refused_s = asyncio.get_running_loop().time()
         listed = await rig.stub().ListWorkers(pb.ListWorkersRequest())
         assert listed.workers[0].health == pb.WORKER_HEALTH_UP, "a wait that calls can bear keeps it eligible"
         tenants = ("one", "two", "three")
         await asyncio.gather(*[rig.complete(rig.request(tenant_id=tenant_id)) for tenant_id in tenants])
-        assert asyncio.get_running_loop().time() - refused_s >= 0.9
-        assert len(rig.upstream.requests) == 4, "nobody walked into the known refusal"
+        first, second, *others = rig.upstream.requests
+        assert len(others) == 2, "nobody walked into the known refusal"
+        assert second.arrived_s - first.arrived_s >= 1.0
 
 
 async def test_a_long_retry_after_refuses_at_once_and_shows_in_the_pool(
     tls_dir: Path, tmp_path: Path
 ) -> None:
-    lanes = LaneLimits(max_wait_s=0.2, max_pause_s=0.6)
+    lanes = LaneLimits(max_wait_s=0.2, max_pause_s=2.0)
     async with router_rig(tls_dir, tmp_path, lane_limits=lanes) as rig:
         rig.upstream.script.append(refusal(429, retry_after="3000"))
         assert (await refused(rig)).retry_after_s == 3000
         error = await refused(rig)
         assert (error.code, error.reason) == (Code.RATE_LIMITED, "WORKER_PAUSED")
         assert error.retry_after_s is not None
-        assert 0 < error.retry_after_s <= 0.6, "a provider's wish is bounded"
+        assert 0 < error.retry_after_s <= 2.0, "a provider's wish is bounded"
         assert (len(rig.upstream.requests), len(rig.audit.begun)) == (1, 1), "no permit is asked for"
         listed = await rig.stub().ListWorkers(pb.ListWorkersRequest())
         assert listed.workers[0].health == pb.WORKER_HEALTH_PAUSED
@@ -83,7 +83,7 @@ async def test_a_long_retry_after_refuses_at_once_and_shows_in_the_pool(
 
 
 async def test_one_tenants_flood_does_not_keep_another_waiting(tls_dir: Path, tmp_path: Path) -> None:
-    lanes = LaneLimits(max_waiting=40, max_wait_s=20)
+    lanes = LaneLimits(max_waiting=40, max_wait_s=60)
     worker = limited(max_concurrency=1)
     async with router_rig(tls_dir, tmp_path, worker=worker, lane_limits=lanes) as rig:
         rig.upstream.default = answer("slow").but(delay_s=0.05)
@@ -92,16 +92,17 @@ async def test_one_tenants_flood_does_not_keep_another_waiting(tls_dir: Path, tm
         async def ask(tenant_id: str) -> None:
             outcome: Outcome | None = None
             try:
-                outcome = await rig.complete(rig.request(tenant_id=tenant_id), timeout_s=20)
+                outcome = await rig.complete(rig.request(tenant_id=tenant_id), timeout_s=60)
             finally:
                 order.append(tenant_id if outcome is not None else f"{tenant_id} refused")
 
         flood = [asyncio.create_task(ask("loud")) for _ in range(60)]
         await rig.upstream.seen()
         await asyncio.sleep(0.1)
+        before = order.count("loud")
         await asyncio.gather(*[ask("quiet") for _ in range(3)])
         assert "quiet refused" not in order
-        assert len([one for one in order if one == "loud"]) <= 12, "it waited for its turn, not for the flood"
+        assert order.count("loud") - before <= 20, "it waited for its turn, not for the flood's forty"
         for task in flood:
             task.cancel()
         await asyncio.gather(*flood, return_exceptions=True)

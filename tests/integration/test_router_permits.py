@@ -15,6 +15,7 @@ from tests.fakes.attempt_log import audit_server
 from tests.fakes.router_rig import Rig, router_rig
 from tests.fakes.tls import tls_of
 from tests.fakes.upstream import answer, refusal
+from tests.fakes.waiting import until
 
 
 async def refused(rig: Rig, request: pb.CompleteRequest | None = None, **how: Any) -> PodiumError:
@@ -111,9 +112,7 @@ async def test_an_answer_does_not_wait_for_its_end(tls_dir: Path, tmp_path: Path
         rig.upstream.script.append(refusal(500))
         with pytest.raises(PodiumError):
             await rig.complete()
-        async with asyncio.timeout(5):
-            while rig.audit.end_calls < 3:
-                await asyncio.sleep(0.005)
+        await until(lambda: rig.audit.end_calls >= 3)
         assert (rig.endings.pending, rig.audit.ended) == (3, {}), "every answer came, no end is confirmed"
         rig.audit.end_gate.set()
         await rig.audit.all_ended(3)
@@ -195,7 +194,7 @@ async def test_the_end_of_a_seen_step_may_come_from_another_router(tls_dir: Path
         rig.audit.is_strict = True
         del rig.audit.ended["att_1"]  # as if it were still on its way, and not from here
         second = asyncio.create_task(rig.complete(rig.request(step_index=1, seen_steps=[0])))
-        await asyncio.sleep(0.2)
+        await until(lambda: rig.audit.begin_calls > 2)
         assert not second.done()
         rig.audit.ended["att_1"] = end
         assert (await second).text == "hello"

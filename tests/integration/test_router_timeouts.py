@@ -15,6 +15,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_router.calls import CallTimeouts
 from tests.fakes.router_rig import Rig, router_rig
 from tests.fakes.upstream import Reply, answer, chunk, event
+from tests.fakes.waiting import STALL_S
 
 EMPTY = event(chunk({"role": "assistant", "content": ""}))
 
@@ -51,11 +52,11 @@ def deaf_address() -> Iterator[str]:
 async def test_connect(stream: bool, tls_dir: Path, tmp_path: Path) -> None:
     with deaf_address() as address:
         worker = {"base_url": address, "limits": {"connect_timeout_s": 0.2}}
-        async with router_rig(tls_dir, tmp_path, worker=worker) as rig:
-            error, after_s = await failure(rig, answer("x"), stream=stream)
+        timeouts = CallTimeouts(connect_s=STALL_S)  # were this the one that counts, the caller's would end it
+        async with router_rig(tls_dir, tmp_path, worker=worker, timeouts=timeouts) as rig:
+            error, _ = await failure(rig, answer("x"), stream=stream)
             assert (error.code, error.reason) == (Code.PROVIDER_FAILED, "PROVIDER_CONNECT_TIMEOUT")
             assert error.metadata["retryable"] == "true"
-            assert after_s < 2
             end = await rig.audit.end_of("att_1")
             assert (end.dispatched, end.cost_usd_micros) == (False, 0), "nothing was sent"
 
@@ -63,7 +64,7 @@ async def test_connect(stream: bool, tls_dir: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "late",
     [
-        answer("late").but(delay_s=3),
+        answer("late").but(delay_s=STALL_S),
         answer("late").but(events=(b": ping\n\n",) * 40 + answer("late").events, gap_s=0.05),
         answer("late").but(
             events=(EMPTY, *[event({"choices": []})] * 40, *answer("late").events), gap_s=0.05
@@ -76,23 +77,23 @@ async def test_first_token(late: Reply, tls_dir: Path, tmp_path: Path) -> None:
     async with router_rig(tls_dir, tmp_path, worker=worker) as rig:
         error, after_s = await failure(rig, late, stream=True)
         assert (error.code, error.reason) == (Code.DEADLINE, "PROVIDER_FIRST_TOKEN_TIMEOUT")
-        assert 0.25 < after_s < 2
+        assert after_s > 0.25
         end = await rig.audit.end_of("att_1")
         assert end.outcome == plan_pb2.ATTEMPT_OUTCOME_TIMED_OUT
+        rig.write_pool(w={})
         assert (await rig.complete(rig.request(stream=True))).text == "hello"
 
 
 async def test_idle_gap(tls_dir: Path, tmp_path: Path) -> None:
-    worker = {"limits": {"idle_timeout_s": 0.3, "first_token_timeout_s": 5}}
+    worker = {"limits": {"idle_timeout_s": 0.8, "first_token_timeout_s": 60}}
     async with router_rig(tls_dir, tmp_path, worker=worker) as rig:
-        slow_start = answer("a").but(delay_s=0.6)
+        slow_start = answer("a").but(delay_s=1.2)
         rig.upstream.script.append(slow_start)
         assert (await rig.complete(rig.request(stream=True))).text == "a", "no gap before the first token"
         two = answer("a", "b")
-        paused = two.but(events=(two.events[0] + two.events[1], *two.events[2:]), gap_s=3)
-        error, after_s = await failure(rig, paused, stream=True)
+        paused = two.but(events=(two.events[0] + two.events[1], *two.events[2:]), gap_s=STALL_S)
+        error, _ = await failure(rig, paused, stream=True)
         assert (error.code, error.reason) == (Code.DEADLINE, "PROVIDER_IDLE_TIMEOUT")
-        assert after_s < 2
         end = await rig.audit.end_of("att_2")
         assert end.usage.output_tokens > 0, "what came is counted"
 
@@ -100,10 +101,10 @@ async def test_idle_gap(tls_dir: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 async def test_total(stream: bool, tls_dir: Path, tmp_path: Path) -> None:
     async with router_rig(tls_dir, tmp_path, worker={"limits": {"timeout_s": 0.4}}) as rig:
-        steady = answer(*["word "] * 40).but(gap_s=0.05, delay_s=0 if stream else 3)
+        steady = answer(*["word "] * 40).but(gap_s=0.05, delay_s=0 if stream else STALL_S)
         error, after_s = await failure(rig, steady, stream=stream)
         assert (error.code, error.reason) == (Code.DEADLINE, "WORKER_TIMEOUT")
-        assert 0.3 < after_s < 2
+        assert after_s > 0.3
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -122,14 +123,14 @@ async def test_what_a_worker_says_nothing_of_is_the_routers_setting(
 
 
 async def test_a_reader_that_is_slow_is_not_the_providers_silence(tls_dir: Path, tmp_path: Path) -> None:
-    worker = {"limits": {"idle_timeout_s": 0.2}}
+    worker = {"limits": {"idle_timeout_s": 1.0}}
     texts = ["x" * 9_000 for _ in range(1_500)]
     async with router_rig(tls_dir, tmp_path, worker=worker) as rig:
         rig.upstream.default = answer(*texts)
-        call: Any = rig.stub().Complete(rig.request(stream=True), timeout=20)
+        call: Any = rig.stub().Complete(rig.request(stream=True), timeout=60)
         await call.read()
         await call.read()
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(2.0)
         finish_reason = ""
         while (message := await call.read()) is not grpc.aio.EOF:
             finish_reason = message.completed.finish_reason or finish_reason

@@ -14,6 +14,7 @@ from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.router_rig import KEY, Outcome, Rig, router_rig
 from tests.fakes.upstream import Reply
+from tests.fakes.waiting import SOON_S, STALL_S, until
 from tests.fakes.wire_formats import (
     AzureUpstream,
     BedrockUpstream,
@@ -116,13 +117,11 @@ async def test_a_stream_that_is_cut(rig: Rig) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_hanging_up(rig: Rig, stream: bool) -> None:
-    rig.upstream.default = rig.upstream.default.but(delay_s=9)
+    rig.upstream.default = rig.upstream.default.but(delay_s=STALL_S)
     asking = asyncio.create_task(rig.complete(rig.request(stream=stream)))
     (seen,) = await rig.upstream.seen()
     asking.cancel()
-    async with asyncio.timeout(1.0):
-        while seen.ended_s is None:
-            await asyncio.sleep(0.01)
+    await until(lambda: seen.ended_s is not None, SOON_S)
     assert seen.was_hung_up
     assert (await rig.audit.end_of("att_1")).outcome == plan_pb2.ATTEMPT_OUTCOME_CANCELLED
 

@@ -16,6 +16,7 @@ from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.identity import TlsFiles, caller_of
 from tests.fakes.echo_service import ONE_TO_ONE, Context, EchoService, Peer, echo_server
 from tests.fakes.tls import tls_of
+from tests.fakes.waiting import SOON_S, STALL_S
 
 
 async def _say_caller(request: bytes, context: Context) -> bytes:
@@ -39,7 +40,7 @@ async def _failure(peer: Peer, service: str = "router") -> PodiumError:
 async def _status_of(channel: Any) -> grpc.StatusCode:
     async with channel:
         with pytest.raises(grpc.aio.AioRpcError) as failed:
-            await channel.unary_unary(ONE_TO_ONE)(b"hello", timeout=2)
+            await channel.unary_unary(ONE_TO_ONE)(b"hello", timeout=60)
     return failed.value.code()
 
 
@@ -97,13 +98,13 @@ async def test_health_is_open_to_every_verified_peer_and_follows_the_server(tls_
     server = echo_server(tls_of(tls_dir, "router"))
     peer = Peer(await server.start(), tls_of(tls_dir, "cli"))
     stub = health_pb2_grpc.HealthStub(peer.channel)
-    watch = stub.Watch(health_pb2.HealthCheckRequest(), timeout=5)
-    assert (await stub.Check(health_pb2.HealthCheckRequest(), timeout=5)).status == 1
+    watch = stub.Watch(health_pb2.HealthCheckRequest(), timeout=60)
+    assert (await stub.Check(health_pb2.HealthCheckRequest(), timeout=60)).status == 1
     assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
     server.set_serving(False)
     assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
     with pytest.raises(PodiumError) as failed, rpc_errors("router"):
-        await stub.Check(health_pb2.HealthCheckRequest(service="other"), timeout=5)
+        await stub.Check(health_pb2.HealthCheckRequest(service="other"), timeout=60)
     assert failed.value.code is Code.NOT_FOUND
     await peer.channel.close()
     await server.stop(0)
@@ -112,9 +113,9 @@ async def test_health_is_open_to_every_verified_peer_and_follows_the_server(tls_
 async def test_a_watcher_of_the_health_does_not_delay_the_stop(tls_dir: Path) -> None:
     server = echo_server(tls_of(tls_dir, "router"))
     peer = Peer(await server.start(), tls_of(tls_dir, "cli"))
-    watch = health_pb2_grpc.HealthStub(peer.channel).Watch(health_pb2.HealthCheckRequest(), timeout=9)
+    watch = health_pb2_grpc.HealthStub(peer.channel).Watch(health_pb2.HealthCheckRequest(), timeout=STALL_S)
     assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
-    await asyncio.wait_for(server.stop(8), 2)
+    await asyncio.wait_for(server.stop(STALL_S), SOON_S)
     assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
     await peer.channel.close()
 
