@@ -22,7 +22,8 @@ from benchmarks.overhead import SHAPES, Subject, measure_shape
 from benchmarks.peers import Peer, litellm_proxy, portkey
 from benchmarks.report import Report, Table
 from benchmarks.sealing import Sealing, measure_sealing
-from tests.e2e.cluster import Cluster, free_ports, running
+from tests.e2e.cluster import Cluster, running
+from tests.fakes.ports import free_ports
 
 _SERIAL_COMMITS = 3  # opening, the one attempt's permit, seal
 _BENCH_WORKER = """

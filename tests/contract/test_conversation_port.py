@@ -16,6 +16,7 @@ from podium_gateway.ports import ConversationPort
 from tests.fakes.audit_service import running_audit
 from tests.fakes.conversations import FakeConversations
 from tests.fakes.tls import tls_of
+from tests.fakes.waiting import PATIENCE_S
 
 KEY = ItemKey("acme", ItemKind.IDEMPOTENCY, "key_1")
 
@@ -62,7 +63,7 @@ async def test_the_first_to_join_is_what_all_others_get(port: ConversationPort) 
 
 async def test_what_expires_is_gone_and_may_be_joined_anew(port: ConversationPort) -> None:
     await port.join(KEY, b"one", ttl_s=0.05)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while await port.get(KEY) is not None:
             await asyncio.sleep(0.01)
     assert (await port.join(KEY, b"two", ttl_s=60)).holder is None

@@ -18,6 +18,7 @@ from podium_core.orchestration.ports import PlanQuery
 from tests.fakes.plan_models import random_model
 from tests.fakes.pools import question, worker
 from tests.fakes.text_model import FakeTextModel
+from tests.fakes.waiting import SOON_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 WORKERS = tuple(worker(f"w{n}", skills={"arithmetic": 900_000 - n}) for n in range(3))
@@ -143,6 +144,6 @@ async def test_cancelling_is_prompt_and_leaves_the_engine_usable(engine: Engine)
     await asyncio.sleep(0.05)
     for task in running:
         task.cancel()
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(SOON_S):
         await asyncio.gather(*running, return_exceptions=True)
     sane((await engine.plan(query(), 0)).plan, query())

@@ -20,6 +20,7 @@ from tests.fakes.conversations import FakeConversations
 from tests.fakes.gateway import AUDITOR_TOKEN, TOKEN, EdgeServer, running_edge, tenants
 from tests.fakes.pools import pool, worker
 from tests.fakes.recorder import FakeRecorder
+from tests.fakes.waiting import PATIENCE_S, SOON_S, until
 from tests.fakes.worker import FakeWorkers, Reply
 
 ASKED = "What is 6 times 7?"
@@ -36,7 +37,7 @@ async def _client(**ports: Any) -> AsyncGenerator[tuple[AsyncOpenAI, EdgeServer]
 
 
 async def _finished(client: AsyncOpenAI, response_id: str) -> Any:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             response = await client.responses.retrieve(response_id)
             if response.status not in ("queued", "in_progress"):
@@ -210,8 +211,7 @@ async def test_cancelling_stops_the_run_and_seals_it() -> None:
     workers = FakeWorkers(default=Reply(gate=gate))
     async with _client(recorder=recorder, workers=workers) as (client, _):
         begun = await client.responses.create(model="podium", input=ASKED, background=True)
-        while not workers.log:
-            await asyncio.sleep(0.01)
+        await until(lambda: workers.log)
         stopped = await client.responses.cancel(begun.id)
         again = await client.responses.cancel(begun.id)
     assert (stopped.status, again.status) == ("cancelled", "cancelled")
@@ -229,8 +229,7 @@ async def test_cancelling_reaches_the_gateway_that_performs_the_run() -> None:
     ):
         begun = await client.responses.create(model="podium", input=ASKED, background=True)
         cancelling = asyncio.create_task(other.responses.cancel(begun.id))
-        while not kept.stopped:
-            await asyncio.sleep(0.01)
+        await until(lambda: kept.stopped)
         ((tenant_id, run_id, principal_id),) = kept.stopped
         edge.leases.stops[run_id](PodiumError(Code.CANCELLED, "somebody stopped the run"))
         stopped = await cancelling
@@ -273,10 +272,9 @@ async def test_a_hang_up_before_the_id_is_known_stops_the_run() -> None:
     async with _client(conversations=_Stuck(), recorder=recorder, workers=workers) as (client, edge):
         begin = client.responses.create(model="podium", input=ASKED, background=True)
         asking = asyncio.ensure_future(begin)
-        while not workers.log:
-            await asyncio.sleep(0.01)
+        await until(lambda: workers.log)
         asking.cancel()
-        assert await edge.edge.admission.empty(2)
+        assert await edge.edge.admission.empty(SOON_S)
     assert recorder.only.sealed is not None
     assert recorder.only.sealed.outcome.value == "cancelled"
 
@@ -289,7 +287,7 @@ async def test_background_without_a_place_to_keep_it_starts_nothing() -> None:
             await client.responses.create(model="podium", input=ASKED, background=True)
         with pytest.raises(openai.BadRequestError) as caught:
             await client.responses.create(model="podium", input=ASKED, background=True, store=False)
-        await edge.edge.admission.empty(2)
+        await edge.edge.admission.empty(SOON_S)
     assert caught.value.param == "background"
     assert not any(what == "completed" for what, _ in workers.log)
 
@@ -309,17 +307,15 @@ async def test_what_is_deleted_while_it_is_performed_stops_and_does_not_come_bac
         _client(conversations=kept) as (other, _),
     ):
         begun = await client.responses.create(model="podium", input=ASKED, background=True)
-        while not workers.log:
-            await asyncio.sleep(0.01)
+        await until(lambda: workers.log)
         await (other if elsewhere else client).responses.delete(begun.id)
         for _, run_id, _ in kept.stopped:
             edge.leases.stops[run_id](PodiumError(Code.CANCELLED, "somebody stopped the run"))
-        async with asyncio.timeout(5):
-            while recorder.only.sealed is None:
-                await asyncio.sleep(0.01)
+        await until(lambda: recorder.only.sealed is not None)
         await asyncio.sleep(0.1)
         for gateway in (client, other):
             with pytest.raises(openai.NotFoundError):
                 await gateway.responses.retrieve(begun.id)
+    assert recorder.only.sealed is not None
     assert recorder.only.sealed.outcome.value == "cancelled"
     assert kept.items == {}

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -18,22 +17,12 @@ import aiohttp
 
 from podium_cli.local_ca import create_local_ca
 from podium_core.config.tenants import new_key
+from tests.fakes.ports import free_ports
+from tests.fakes.waiting import PATIENCE_S
 
 SERVICES = ("demo", "audit", "router", "conductor", "gateway")
 PORTS = (*SERVICES, "audit_http")
 _MODULES = {"demo": "podium_demo", **{name: f"podium_{name}" for name in SERVICES if name != "demo"}}
-
-
-def free_ports(count: int) -> list[int]:
-    """Return distinct free loopback ports."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for probe in sockets:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in sockets]
-    finally:
-        for probe in sockets:
-            probe.close()
 
 
 @dataclass(slots=True)
@@ -126,7 +115,7 @@ class Cluster:
         """Signal a service and wait until it is gone."""
         process = self.processes[service]
         process.send_signal(number)
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE_S)
 
     def stop(self) -> None:
         """End everything."""
@@ -135,12 +124,12 @@ class Cluster:
                 process.terminate()
         for process in self.processes.values():
             try:
-                process.wait(timeout=15)
+                process.wait(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
-    async def wait_ready(self, timeout_s: float = 60.0) -> None:
+    async def wait_ready(self, timeout_s: float = 2 * PATIENCE_S) -> None:
         """Wait until the gateway says that everything is there."""
         async with asyncio.timeout(timeout_s), aiohttp.ClientSession() as session:
             while True:

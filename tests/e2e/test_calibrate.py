@@ -20,6 +20,7 @@ from podium_core.config.pool import load_pool
 from podium_core.runtime.grpc_client import open_channel
 from podium_verifier.verify import Verified, verify_export
 from tests.e2e.cluster import Cluster, running
+from tests.fakes.waiting import PATIENCE_S
 
 SKILLS = ("multiplication", "reversal", "roman-numerals", "days-between", "word-order")
 
@@ -44,7 +45,7 @@ def command(podium: Cluster, log: Path, *more: str) -> list[str]:
 
 def calibrate(podium: Cluster, log: Path, *more: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        command(podium, log, *more), capture_output=True, text=True, timeout=60, check=False
+        command(podium, log, *more), capture_output=True, text=True, timeout=300, check=False
     )
 
 
@@ -57,7 +58,7 @@ async def served(podium: Cluster) -> dict[str, pb.Worker]:
         f"127.0.0.1:{podium.ports['router']}", "router", service_files(podium.home / "tls", "cli")
     )
     try:
-        answer = await RouterServiceStub(channel).ListWorkers(pb.ListWorkersRequest(), timeout=10)
+        answer = await RouterServiceStub(channel).ListWorkers(pb.ListWorkersRequest(), timeout=60)
     finally:
         await channel.close()
     return {worker.worker_id: worker for worker in answer.workers}
@@ -133,7 +134,7 @@ async def test_killed_it_goes_on_writes_cards_and_the_router_sees_them(
     assert "4 / 4" in second.stdout
     assert "to 100.0 %" in second.stdout
 
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE_S
     while (workers := await served(podium))["demo-text"].output_tokens_per_second == 0:
         assert time.monotonic() < end, "the router did not take the new cards up"
         await asyncio.sleep(0.1)

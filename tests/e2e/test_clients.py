@@ -15,6 +15,7 @@ import openai
 import pytest
 
 from tests.e2e.cluster import Cluster
+from tests.fakes.waiting import PATIENCE_S
 
 ASKED = "Multiply 17 by 23, write the result as a Roman numeral, and reverse the letters."
 ANSWER = "ICXCCC"
@@ -42,7 +43,7 @@ def test_openai_python_speaks_responses(podium: Cluster) -> None:
 def test_openai_python_stores_continues_and_leaves_to_the_background(podium: Cluster) -> None:
     with openai.OpenAI(base_url=v1(podium), api_key=podium.api_key, max_retries=0) as api:
         begun = api.responses.create(model="podium", input=ASKED, background=True)
-        done, until = begun, time.monotonic() + 30
+        done, until = begun, time.monotonic() + PATIENCE_S
         while done.status in ("queued", "in_progress") and time.monotonic() < until:
             time.sleep(0.05)
             done = api.responses.retrieve(begun.id)

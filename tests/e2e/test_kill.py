@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from tests.e2e.cluster import Cluster, running
+from tests.fakes.waiting import PATIENCE_S
 
 RUNS = 200
 QUESTION = "Multiply 17 by 23, write the result as a Roman numeral, and reverse the letters."
@@ -62,7 +63,7 @@ async def test_a_kill_under_load_loses_nothing_and_leaves_nothing_open(victim: s
     told = Told()
     with running(Cluster(tmp_path, {"gateway": LEASE})) as podium:
         await podium.wait_ready()
-        timeout = aiohttp.ClientTimeout(total=90)
+        timeout = aiohttp.ClientTimeout(total=240)
         connector = aiohttp.TCPConnector(limit=RUNS)
         async with aiohttp.ClientSession(
             headers=podium.headers, timeout=timeout, connector=connector
@@ -81,7 +82,7 @@ async def test_a_kill_under_load_loses_nothing_and_leaves_nothing_open(victim: s
 
 async def every_run_ended(podium: Cluster) -> None:
     """Wait until no run is open any more; leases lapse within seconds."""
-    async with asyncio.timeout(45):
+    async with asyncio.timeout(2 * PATIENCE_S):
         while open_runs(leaves_in(podium)):
             await asyncio.sleep(0.5)
 

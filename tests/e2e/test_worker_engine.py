@@ -14,6 +14,7 @@ import pytest
 from podium_verifier.verify import Verified, verify_export
 from tests.e2e.cluster import Cluster, running
 from tests.fakes.prompted_planner import PromptedPlanner
+from tests.fakes.waiting import PATIENCE_S, SOON_S, until
 
 ASKED = "Multiply 17 by 23 and write the result as a Roman numeral."
 WORKER = """
@@ -163,14 +164,12 @@ async def _client_gone(podium: Cluster, planner: PromptedPlanner) -> None:
     planner.hangs = True
     count = len(planner.prompts)
     asking = asyncio.create_task(answered(podium))
-    async with asyncio.timeout(5):
-        while len(planner.prompts) == count:
-            await asyncio.sleep(0.01)
+    await until(lambda: len(planner.prompts) > count)
     asking.cancel()
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(SOON_S):
         await planner.hung_up.wait()
     planner.hangs = False
-    async with asyncio.timeout(5), aiohttp.ClientSession(headers=podium.headers) as session:
+    async with asyncio.timeout(PATIENCE_S), aiohttp.ClientSession(headers=podium.headers) as session:
         while True:
             async with session.get(f"{podium.audit_url}/v1/runs?limit=1") as response:
                 [run] = (await response.json())["runs"]

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -19,19 +18,9 @@ import aiohttp
 from podium.audit.v1 import audit_service_pb2_grpc
 from podium_core.runtime.grpc_client import open_channel
 from tests.fakes.audit_service import settings_for
+from tests.fakes.ports import free_ports
 from tests.fakes.tls import tls_of
-
-
-def free_ports(count: int) -> list[int]:
-    """Return loopback ports that nobody listens on."""
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
+from tests.fakes.waiting import PATIENCE_S
 
 
 @dataclass(slots=True)
@@ -78,7 +67,7 @@ class AuditProcess:
 
     async def ready(self, status: int = 200) -> None:
         """Wait until /readyz answers with `status`."""
-        async with asyncio.timeout(20), aiohttp.ClientSession() as session:
+        async with asyncio.timeout(PATIENCE_S), aiohttp.ClientSession() as session:
             while True:
                 assert self.process is not None
                 assert self.process.poll() is None, self.log_text()
@@ -94,7 +83,7 @@ class AuditProcess:
         """Signal the process and wait for its end; return its exit code."""
         assert self.process is not None
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE_S)
 
     def stub(self, service: str) -> tuple[Any, Any]:
         """Return a channel of its own and its stub."""

@@ -109,7 +109,7 @@ class RunningAudit:
     async def call(self, service: str, method: str, request: Any) -> Any:
         """Call a method as `service`; raise PodiumError."""
         with rpc_errors("audit"):
-            return await self.stubs[service].method(method)(request, timeout=10)
+            return await self.stubs[service].method(method)(request, timeout=60)
 
     async def get(self, path: str, key: str = "auditor") -> tuple[int, Any]:
         """Read a page with a key; return status and decoded JSON or text."""

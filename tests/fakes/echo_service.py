@@ -61,7 +61,7 @@ class EchoService:
 class Peer:
     """A channel to an echo server; calls time out after five seconds."""
 
-    def __init__(self, port: int, tls: TlsFiles, service: str = "router", timeout_s: float = 5.0) -> None:
+    def __init__(self, port: int, tls: TlsFiles, service: str = "router", timeout_s: float = 60.0) -> None:
         self.channel: Any = open_channel(f"127.0.0.1:{port}", service, tls)
         self._timeout_s = timeout_s
 

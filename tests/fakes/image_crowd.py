@@ -1,7 +1,7 @@
 """Clients in a process of their own: ten post an image of 10 MB each, one asks meanwhile for /healthz.
 
-Run as `python -m tests.fakes.image_crowd PORT KEY`. Prints JSON: the posts' statuses, and the milliseconds
-that each health check took.
+Run as `python -m tests.fakes.image_crowd PORT KEY`. Prints JSON: the posts' statuses, and how many
+health checks were answered while any of them was in flight.
 """
 
 import http.client
@@ -31,21 +31,20 @@ def _post(port: int, key: str, body: bytes, statuses: list[int]) -> None:
     statuses.append(response.status)
 
 
-def _crowd(port: int, key: str) -> dict[str, list[float]]:
+def _crowd(port: int, key: str) -> dict[str, object]:
     body = _body()
     statuses: list[int] = []
     threads = [threading.Thread(target=_post, args=(port, key, body, statuses)) for _ in range(_CLIENTS)]
-    waits_ms: list[float] = []
+    answers = 0
     health = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_S)
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        began_s = time.perf_counter()
         health.request("GET", "/healthz")
         health.getresponse().read()
-        waits_ms.append((time.perf_counter() - began_s) * 1_000)
+        answers += 1
         time.sleep(_PAUSE_S)
-    return {"statuses": list(statuses), "waits_ms": waits_ms}
+    return {"statuses": list(statuses), "answers": answers}
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metric
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from tests.fakes.waiting import PATIENCE_S
+
 
 class OtlpReceiver(
     trace_service_pb2_grpc.TraceServiceServicer, metrics_service_pb2_grpc.MetricsServiceServicer
@@ -45,4 +47,4 @@ class OtlpReceiver(
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.stop(None).wait(5)
+        self._server.stop(None).wait(PATIENCE_S)

@@ -1,5 +1,6 @@
 """Gateway, router and audit as they are, over gRPC in one process, between a client and a scripted provider."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,6 +22,7 @@ from tests.fakes.router_rig import Rig, router_rig
 from tests.fakes.services import ScriptedConductor
 from tests.fakes.tls import tls_of
 from tests.fakes.upstream import Upstream
+from tests.fakes.waiting import PATIENCE_S
 
 URL = "/v1/chat/completions"
 _PLAN = "/podium.conductor.v1.ConductorService/Plan"
@@ -181,7 +183,6 @@ def gateway_settings(tls_dir: Path, tmp_path: Path, **addresses: str) -> dict[st
 
 
 async def _ready(session: aiohttp.ClientSession) -> None:
-    while True:
-        async with session.get("/v1/models") as response:
-            if response.status == 200:
-                return
+    async with asyncio.timeout(PATIENCE_S):
+        while (await session.get("/v1/models")).status != 200:
+            await asyncio.sleep(0.01)

@@ -37,16 +37,16 @@ async def three(tls_dir: Path, home: Path, **settings: Any) -> AsyncIterator[Sta
         yield stack
 
 
-async def timed(stack: Stack, tools: list[dict[str, Any]] | None) -> tuple[float, float]:
-    """Ask for a streamed answer; return how long it took, and when the first word of it came."""
+async def first_word_of(stack: Stack, tools: list[dict[str, Any]] | None) -> float:
+    """Ask for a streamed answer; return when the first word of it came."""
     loop = asyncio.get_running_loop()
-    began_s, first_word_s = loop.time(), 0.0
+    first_word_s = 0.0
     body = asked(model="podium", stream=True, tools=tools)
     async with stack.session.post("/v1/chat/completions", json=body) as response:
         async for line in response.content:
             if b"word" in line and not first_word_s:
                 first_word_s = loop.time()
-    return loop.time() - began_s, first_word_s
+    return first_word_s
 
 
 @pytest.mark.slow
@@ -59,22 +59,17 @@ async def test_independent_steps_run_at_once_and_the_last_one_streams(
         stack.upstream.by_model = {
             "a-model": answer("A").but(delay_s=2),
             "b-model": answer("B").but(delay_s=2),
-            "c-model": answer(*["word "] * 10).but(gap_s=0.07),
+            "c-model": answer(*["word "] * 10).but(gap_s=0.2),
         }
-        tries: list[float] = []
-        while not tries or (tries[-1] >= 3.3 and len(tries) < 5):  # a busy machine may steal some of it
-            stack.upstream.requests.clear()
-            took_s, first_word_s = await timed(stack, tools)
-            tries.append(took_s)
-            (a,), (b,), (c,) = of(stack, "a"), of(stack, "b"), of(stack, "c")
-            assert a.ended_s is not None
-            assert b.ended_s is not None
-            assert c.ended_s is not None
-            assert max(a.arrived_s, b.arrived_s) < min(a.ended_s, b.ended_s)
-            assert {"A", "B"} <= set(json.dumps(c.fields["messages"]))
-            assert first_word_s < c.ended_s, "the client reads it while the worker still writes"
-            assert ("tools" in c.fields, "tools" in a.fields) == (tools is not None, False)
-        assert tries[-1] < 3.3
+        first_word_s = await first_word_of(stack, tools)
+        (a,), (b,), (c,) = of(stack, "a"), of(stack, "b"), of(stack, "c")
+        assert a.ended_s is not None
+        assert b.ended_s is not None
+        assert c.ended_s is not None
+        assert max(a.arrived_s, b.arrived_s) < min(a.ended_s, b.ended_s), "both at once"
+        assert {"A", "B"} <= set(json.dumps(c.fields["messages"]))
+        assert first_word_s < c.ended_s, "the client reads it while the worker still writes"
+        assert ("tools" in c.fields, "tools" in a.fields) == (tools is not None, False)
 
 
 async def test_429_then_500s_ends_at_the_recorded_fallback(tls_dir: Path, tmp_path: Path) -> None:

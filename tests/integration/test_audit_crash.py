@@ -39,14 +39,14 @@ async def load(audit: AuditProcess, told: Told, label: str) -> None:
             number += 1
             run_id = f"{label}-{worker}-{number}"
             attempt_id = f"{run_id}.1"
-            opened = await gateway.OpenRun(open_request(run_id, lease_ms=2_000), timeout=5)
+            opened = await gateway.OpenRun(open_request(run_id, lease_ms=2_000), timeout=60)
             told.runs.add(run_id)
             told.events.update(dict.fromkeys(opened.leaf_indices, f"{run_id}.open"))
-            begun = await router.BeginAttempt(begin_request(attempt_id, run_id), timeout=5)
+            begun = await router.BeginAttempt(begin_request(attempt_id, run_id), timeout=60)
             told.events[begun.leaf_index] = attempt_id
-            ended = await router.EndAttempt(end_request(attempt_id, run_id), timeout=5)
+            ended = await router.EndAttempt(end_request(attempt_id, run_id), timeout=60)
             told.events[ended.leaf_index] = f"{attempt_id}.end"
-            sealed = await gateway.Seal(seal_request(run_id), timeout=5)
+            sealed = await gateway.Seal(seal_request(run_id), timeout=60)
             told.receipts.append(sealed.receipt)
 
     tasks = [asyncio.create_task(runs(worker)) for worker in range(RUNS_AT_ONCE)]

@@ -28,7 +28,7 @@ class Caller:
 
     async def call(self, service: str, method: str, request: Any) -> Any:
         with rpc_errors("audit"):
-            return await getattr(self._channels[service][1], method)(request, timeout=10)
+            return await getattr(self._channels[service][1], method)(request, timeout=60)
 
     async def refused(self, service: str, method: str, request: Any) -> PodiumError:
         with pytest.raises(PodiumError) as caught:

@@ -22,6 +22,7 @@ from tests.fakes.audit_service import (
     running_audit,
     seal_request,
 )
+from tests.fakes.waiting import PATIENCE_S
 
 METHODS: dict[str, Any] = {
     "OpenRun": open_request("run_x"),
@@ -148,7 +149,7 @@ async def test_of_fifty_at_once_a_budget_for_ten_permits_ten(
 
 
 async def test_a_seal_waits_for_an_end_under_way(tmp_path: Path, tls_dir: Path) -> None:
-    async with running_audit(tmp_path, tls_dir, seal_wait_s=5) as audit:
+    async with running_audit(tmp_path, tls_dir, seal_wait_s=PATIENCE_S) as audit:
         await audit.run("run_1", until="begin")
         sealing = asyncio.create_task(audit.call("gateway", "Seal", seal_request("run_1")))
         await asyncio.sleep(0.1)
@@ -172,7 +173,7 @@ async def test_a_gateway_that_is_gone_leaves_an_abandoned_run(tmp_path: Path, tl
         reaping = asyncio.create_task(audit.audit.reaper.run())
         await audit.run("run_1", until="begin", lease_ms=300)
         await audit.run("run_2", until="begin", lease_ms=20_000)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             # The page, not the figures: those move before the commit that readers see.
             while (page := (await audit.get("/v1/runs/run_1"))[1])["run"]["outcome"] is None:
                 await asyncio.sleep(0.02)

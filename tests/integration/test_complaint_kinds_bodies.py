@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import io
 import json
-import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.stack import URL, Stack, asked, running_stack
+from tests.fakes.waiting import PATIENCE_S
 
 _MIB = 1024 * 1024
 SEES: dict[str, dict[str, Any]] = {"w": {"modalities": ["text", "image"]}}
@@ -53,11 +53,10 @@ async def test_a_larger_body_is_refused_with_the_limit_named(tls_dir: Path, tmp_
 
 async def test_a_decompression_bomb_is_refused_early(tls_dir: Path, tmp_path: Path) -> None:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    bomb = b"".join([packer.compress(b" " * _MIB) for _ in range(512)]) + packer.flush()
+    begun = b"".join([packer.compress(b" " * _MIB) for _ in range(8)]) + packer.flush(zlib.Z_FULL_FLUSH)
+    bomb = begun + b"\xff" * _MIB  # whoever unpacked more than fits would find that this is no gzip
     async with running_stack(tls_dir, tmp_path, max_body_bytes=_MIB) as stack:
-        began_s = time.process_time()
-        status, body = await post(stack, bomb, **{"Content-Encoding": "gzip"})
-        assert time.process_time() - began_s < 1.0  # 512 MiB would take longer
+        status, body = await post(stack, bomb[:_MIB], **{"Content-Encoding": "gzip"})
     assert (status, body["error"]["code"]) == (413, "body_too_large")
 
 
@@ -161,7 +160,7 @@ async def test_requests_that_two_servers_would_read_differently_are_refused(
         key = stack.audit.tokens["key1"].encode()
         head = b"POST %b HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n%b\r\nhello"
         writer.write(head % (URL.encode(), key, smuggled))
-        told = await asyncio.wait_for(reader.read(), 5)
+        told = await asyncio.wait_for(reader.read(), PATIENCE_S)
         writer.close()
         assert stack.upstream.requests == []
     assert told.split()[1] == b"400"

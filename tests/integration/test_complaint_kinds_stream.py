@@ -10,6 +10,7 @@ import pytest
 
 from tests.fakes.stack import URL, Streamed, asked, running_stack
 from tests.fakes.upstream import DONE, USAGE, Reply, answer, chunk, event
+from tests.fakes.waiting import PATIENCE_S
 
 _USAGE_ASKED: dict[str, Any] = {"stream_options": {"include_usage": True}}
 
@@ -134,7 +135,7 @@ async def test_the_connection_is_not_left_open_after_the_end(tls_dir: Path, tmp_
         events = answer("a", "b").events[:3]
         stack.upstream.default = Reply(events=events, cut=True)
         async with stack.session.post(URL, json=asked(stream=True)) as response:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 body = await response.content.read()
     assert Streamed(200, (body,)).errors
 

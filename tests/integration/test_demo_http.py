@@ -246,7 +246,7 @@ def test_the_command_serves_says_demo_and_stops(tmp_path: Path) -> None:
         with urlopen(f"{url.strip()}/models", timeout=60) as answer:
             assert len(json.load(answer)["data"]) == 4
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.parametrize(

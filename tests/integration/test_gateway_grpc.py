@@ -71,8 +71,8 @@ def _settings(services: Services, tenants_file: Path, **changes: Any) -> dict[st
         "conductor_address": f"127.0.0.1:{services.ports['conductor']}",
         "router_address": f"127.0.0.1:{services.ports['router']}",
         "audit_address": f"127.0.0.1:{services.ports['audit']}",
-        "audit_wait_s": 1.0,
-        "seal_wait_s": 2.0,
+        "audit_wait_s": 30.0,
+        "seal_wait_s": 30.0,
         "pool_refresh_s": 60.0,
         **changes,
     }
@@ -88,11 +88,12 @@ async def _house(
         clock = SystemClock()
         telemetry = configure_telemetry("gateway", settings)
         async with running_gateway(settings, telemetry, clock, RandomIds(clock)) as gateway:
-            await until(lambda: services.router.list_calls)
             headers = {"Authorization": f"Bearer {token}"}
             url = f"http://127.0.0.1:{gateway.port}"
             async with aiohttp.ClientSession(url, headers=headers) as session:
-                await asyncio.sleep(0.02)
+                async with asyncio.timeout(PATIENCE_S):
+                    while (await session.get("/v1/models")).status != 200:
+                        await asyncio.sleep(0.01)
                 yield House(services, gateway, session)
 
 

@@ -20,6 +20,7 @@ from tests.fakes.gateway import NO_LIMITS, TOKEN, EdgeServer, running_edge, tena
 from tests.fakes.limits import slices_of
 from tests.fakes.pools import pool, worker
 from tests.fakes.recorder import FakeRecorder
+from tests.fakes.waiting import until
 from tests.fakes.worker import FakeWorkers, Reply
 
 ASKED: dict[str, Any] = {"model": "worker/alpha", "messages": [{"role": "user", "content": "6 times 7?"}]}
@@ -118,9 +119,7 @@ async def test_two_gateways_and_fifty_calls_at_once_keep_a_limit_of_ten(limits: 
             for n in range(2)
         ]
         calls = [asyncio.ensure_future(_post(edges[n % 2])) for n in range(50)]
-        async with asyncio.timeout(20):
-            while sum(call.done() for call in calls) < 40:
-                await asyncio.sleep(0.01)
+        await until(lambda: sum(call.done() for call in calls) >= 40)
         gate.set()
         statuses = sorted([status for status, _, _ in await asyncio.gather(*calls)])
     assert statuses == [200] * 10 + [429] * 40
@@ -133,14 +132,10 @@ async def test_a_place_is_free_again_when_its_run_has_ended_or_its_client_is_gon
         workers=FakeWorkers(default=Reply(gate=gate)), key_limits=Limits(concurrent_runs=1)
     ) as edge:
         first = asyncio.ensure_future(_post(edge))
-        async with asyncio.timeout(5):
-            while not edge.leases.stops:
-                await asyncio.sleep(0.01)
+        await until(lambda: edge.leases.stops)
         assert (await _post(edge))[0] == 429
         first.cancel()
-        async with asyncio.timeout(5):
-            while edge.leases.stops:
-                await asyncio.sleep(0.01)
+        await until(lambda: not edge.leases.stops)
         gate.set()
         await asyncio.sleep(0.3)  # for so long a refusal is remembered
         assert (await _post(edge))[0] == 200

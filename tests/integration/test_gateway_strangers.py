@@ -10,6 +10,7 @@ import pytest
 
 from podium_core.runtime.http_server import ConnectionLimits
 from tests.fakes.gateway import TOKEN, EdgeServer, gateway_settings, running_edge
+from tests.fakes.waiting import PATIENCE_S, until
 
 URL = "/v1/chat/completions"
 ASKED = {"model": "podium", "messages": [{"role": "user", "content": "6 times 7?"}]}
@@ -49,8 +50,7 @@ async def test_bodies_that_are_only_announced_keep_nobody_out(announced: str) ->
         stalled = [await connection(edge) for _ in range(20)]
         for _, writer in stalled:
             writer.write(f"{HEAD}{announced}".encode())
-        await asyncio.sleep(0.05)
-        assert edge.edge.admission.count == len(stalled)
+        await until(lambda: edge.edge.admission.count == len(stalled))
         assert await ask(edge) == 200
         await drop(writer for _, writer in stalled)
 
@@ -61,7 +61,7 @@ async def test_bodies_that_come_are_counted_while_they_come() -> None:
         for _, writer in large:
             writer.write(f"{HEAD}Content-Length: {30 * 2**20}\r\n\r\n".encode())
             writer.write(b" " * (29 * 2**20))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             heads = [asyncio.ensure_future(reader.readuntil(b"\r\n")) for reader, _ in large]
             done, waiting = await asyncio.wait(heads, return_when=asyncio.FIRST_COMPLETED)
         assert [b" 429 " in head.result() for head in done] == [True]
@@ -74,7 +74,7 @@ async def test_what_is_no_http_gets_the_same_error_shape() -> None:
     async with running_edge() as edge:
         reader, writer = await connection(edge)
         writer.write(f"{HEAD[:-2]}\x00canary\r\n\r\n".encode())
-        head, _, body = (await asyncio.wait_for(reader.read(), 5)).partition(b"\r\n\r\n")
+        head, _, body = (await asyncio.wait_for(reader.read(), PATIENCE_S)).partition(b"\r\n\r\n")
         await drop([writer])
     error = json.loads(body)["error"]
     assert (head.split(b" ")[1], error["code"], error["type"]) == (

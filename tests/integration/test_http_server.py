@@ -11,6 +11,7 @@ from aiohttp import web
 
 from podium_core.domain.errors import PodiumError
 from podium_core.runtime.http_server import ConnectionLimits, listen
+from tests.fakes.waiting import PATIENCE_S
 
 LARGE = b"x" * 16_000_000
 
@@ -45,7 +46,7 @@ async def exchange(port: int, sent: bytes) -> tuple[bytes, bytes]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(sent)
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     except ConnectionError:
         return b"", b""
@@ -99,9 +100,9 @@ async def test_no_more_connections_than_there_may_be() -> None:
         await asyncio.sleep(0.05)
         assert await exchange(port, b"GET /small HTTP/1.0\r\n\r\n") == (b"", b"")
         held[0][1].close()
-        await asyncio.sleep(0.05)
-        head, _ = await exchange(port, b"GET /small HTTP/1.0\r\n\r\n")
-        assert b" 200 " in head
+        async with asyncio.timeout(PATIENCE_S):  # until the server has seen it close
+            while b" 200 " not in (await exchange(port, b"GET /small HTTP/1.0\r\n\r\n"))[0]:
+                await asyncio.sleep(0.01)
         held[1][1].close()
 
 
@@ -116,7 +117,7 @@ async def test_an_answer_that_nobody_reads_is_not_kept(wish: bytes) -> None:
         writer.transport.resume_reading()  # type: ignore[attr-defined]
         got = 0
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 while piece := await reader.read(1 << 20):
                     got += len(piece)
         except ConnectionError:
@@ -126,7 +127,7 @@ async def test_an_answer_that_nobody_reads_is_not_kept(wish: bytes) -> None:
 
 
 async def test_a_slow_reader_is_served_to_the_end() -> None:
-    async with serving(stall_s=0.2) as port:
+    async with serving(stall_s=2.0) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1_024)
         writer.write(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         await reader.readuntil(b"\r\n\r\n")

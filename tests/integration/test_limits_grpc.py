@@ -20,6 +20,7 @@ from podium_gateway.adapters.limits import AuditLimits
 from podium_gateway.ports import SliceRequest
 from tests.fakes.audit_service import RunningAudit, running_audit
 from tests.fakes.tls import tls_of
+from tests.fakes.waiting import PATIENCE_S
 
 RUNS = LimitName("acme", "", LimitKind.RUNS)
 REQUESTS = LimitName("acme", "key1", LimitKind.REQUESTS)
@@ -37,7 +38,7 @@ def _limit(home: Path, **limits: int) -> None:
 @asynccontextmanager
 async def _gateway(audit: RunningAudit, tls_dir: Path, name: str) -> AsyncGenerator[AuditLimits, None]:
     async with open_channel(audit.address, "audit", tls_of(tls_dir, "gateway")) as channel:
-        yield AuditLimits(channel, name, SystemClock(), wait_s=1.0)
+        yield AuditLimits(channel, name, SystemClock(), wait_s=30.0)
 
 
 async def _limited(audit: RunningAudit, **limits: int) -> None:
@@ -61,15 +62,17 @@ async def test_slices_come_from_tenants_yaml_and_a_change_counts_at_once(
 
 
 async def test_a_killed_gateways_places_come_back_when_its_slices_end(tmp_path: Path, tls_dir: Path) -> None:
-    async with running_audit(tmp_path, tls_dir, limit_slice_s=0.5) as audit:
+    async with running_audit(tmp_path, tls_dir, limit_slice_s=1.5) as audit:
         await _limited(audit, concurrent_runs=2)
         async with _gateway(audit, tls_dir, "killed") as killed, _gateway(audit, tls_dir, "other") as other:
             asked = SliceRequest(RUNS, needed=1, wanted=1)
             assert (await killed.lease([SliceRequest(RUNS, needed=2, wanted=2)]))[0].granted == 2
             (refused,) = await other.lease([asked])
-            assert (refused.granted, refused.retry_after_ms) == (0, 1_000)
-            await asyncio.sleep(0.55)
-            assert (await other.lease([asked]))[0].granted == 1
+            assert refused.granted == 0
+            assert 0 < refused.retry_after_ms <= 2_000
+            async with asyncio.timeout(PATIENCE_S):
+                while not (await other.lease([asked]))[0].granted:
+                    await asyncio.sleep(0.05)
 
 
 async def test_an_audit_that_is_gone_is_said_to_be_so_in_time(tmp_path: Path, tls_dir: Path) -> None:
@@ -100,7 +103,7 @@ async def test_only_gateways_may_lease(tmp_path: Path, tls_dir: Path, caller: st
     ):
         with pytest.raises(PodiumError) as caught, rpc_errors("audit"):
             await limit_service_pb2_grpc.LimitServiceStub(channel).LeaseSlices(
-                pb.LeaseSlicesRequest(holder_id="a"), timeout=5
+                pb.LeaseSlicesRequest(holder_id="a"), timeout=60
             )
     assert caught.value.reason == "CALLER_NOT_ALLOWED"
 
@@ -132,5 +135,5 @@ async def test_a_request_that_makes_no_sense_names_its_field(
         open_channel(audit.address, "audit", tls_of(tls_dir, "gateway")) as channel,
     ):
         with pytest.raises(PodiumError) as caught, rpc_errors("audit"):
-            await limit_service_pb2_grpc.LimitServiceStub(channel).LeaseSlices(request_, timeout=5)
+            await limit_service_pb2_grpc.LimitServiceStub(channel).LeaseSlices(request_, timeout=60)
     assert (caught.value.code, caught.value.param) == (Code.INVALID_REQUEST, param)

@@ -14,6 +14,7 @@ import pytest
 
 from podium_cli.__main__ import main
 from podium_cli.home import Home, open_home
+from tests.fakes.waiting import PATIENCE_S
 
 
 def podium(home: Home, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -23,7 +24,7 @@ def podium(home: Home, *arguments: str, **environment: str) -> "subprocess.Compl
         env=own | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -144,7 +145,7 @@ def test_the_example_of_a_plan_answers_as_it_stands(home: Home, capsys: pytest.C
     lines = home.plans_file.read_text().splitlines()
     home.plans_file.write_text("\n".join([*lines[:2], *(line.removeprefix("#") for line in lines[2:])]))
     asked = ["ask", "--home", str(home.directory), "--model", "plan/sum-in-roman", "--answer-only"]
-    until = time.monotonic() + 15
+    until = time.monotonic() + PATIENCE_S
     while main([*asked, "Add 3 and 4"]) != 0 and time.monotonic() < until:
         time.sleep(0.2)
     assert capsys.readouterr().out == "VII\n"

@@ -18,9 +18,11 @@ from podium.router.v1 import router_service_pb2 as pb
 from podium.router.v1.router_service_pb2_grpc import RouterServiceStub
 from podium_core.runtime.grpc_client import open_channel
 from tests.fakes.attempt_log import FakeAudit, audit_server
+from tests.fakes.ports import free_ports
 from tests.fakes.router_rig import worker_entry
 from tests.fakes.tls import tls_of
 from tests.fakes.upstream import Upstream, answer
+from tests.fakes.waiting import PATIENCE_S
 from tests.fakes.wire_formats import AnthropicUpstream
 
 MAX_RSS_MB = 120
@@ -53,7 +55,7 @@ class Process:
             messages=[pb.Segment(data=b'[{"role":"user","content":"hi"}]')],
             max_output_tokens=10,
         )
-        return [event async for event in RouterServiceStub(self.channel).Complete(request, timeout=20)]
+        return [event async for event in RouterServiceStub(self.channel).Complete(request, timeout=60)]
 
 
 def environment(tls_dir: Path, pool: Path, **more: str) -> Mapping[str, str]:
@@ -93,7 +95,7 @@ async def running(
         key, pool = tmp_path / "key", tmp_path / "pool.yaml"
         key.write_text("sk-1")
         pool.write_text(json.dumps({"workers": [worker_entry("w", provider.base_url, key, **worker)]}))
-        port = free_port()
+        (port,) = free_ports(1)
         process = await start(
             environment(
                 tls_dir,
@@ -114,15 +116,6 @@ def kill(process: asyncio.subprocess.Process) -> None:
         process.kill()
 
 
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def rss_mb(pid: int) -> float:
     status = Path(f"/proc/{pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
@@ -137,7 +130,7 @@ async def test_it_serves_reloads_and_drains(tls_dir: Path, tmp_path: Path) -> No
         assert rss_mb(router.process.pid) < MAX_RSS_MB
         pool = tmp_path / "pool.yaml"
         pool.write_text(pool.read_text().replace("w-model", "newer"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while (await router.workers()).pool_digest == digest:
                 await asyncio.sleep(0.05)
         router.upstream.default = answer("late").but(delay_s=0.5)
@@ -145,7 +138,7 @@ async def test_it_serves_reloads_and_drains(tls_dir: Path, tmp_path: Path) -> No
         await router.upstream.seen(2)
         router.process.send_signal(signal.SIGTERM)
         assert (await last)[-1].completed.message.text == "late"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             _, errors = await router.process.communicate()
         assert router.process.returncode == 0, errors.decode()
         assert set(router.audit.ended) == {"att_1", "att_2"}
@@ -166,7 +159,7 @@ async def test_with_a_translated_worker_it_stays_small_and_goes_in_silence(
         assert len(router.upstream.requests) == 20
         assert rss_mb(router.process.pid) < MAX_TRANSLATING_RSS_MB
         router.process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             output, errors = await router.process.communicate()
         assert router.process.returncode == 0, errors.decode()
         assert output == b""

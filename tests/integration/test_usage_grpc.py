@@ -40,7 +40,7 @@ async def _read(stub: Any, principal_id: str = "", **changes: str) -> pb.ReadUsa
     values = {"tenant_id": "acme", "first_day": _today(), "last_day": _today(), **changes}
     with rpc_errors("audit"):
         answer: pb.ReadUsageResponse = await stub.ReadUsage(
-            pb.ReadUsageRequest(principal_id=principal_id, **values), timeout=5
+            pb.ReadUsageRequest(principal_id=principal_id, **values), timeout=60
         )
     return answer
 

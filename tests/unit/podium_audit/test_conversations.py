@@ -14,6 +14,7 @@ from podium_audit.stores.conversations import SqliteConversations
 from podium_core.domain.conversation import ItemKey, ItemKind, ItemRange
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.ids import FakeClock
+from tests.fakes.waiting import until
 
 KEY = ItemKey("acme", ItemKind.RESPONSE, "resp_1")
 SECRET = b"the words of a client, which must not stay"
@@ -154,9 +155,7 @@ async def test_what_has_expired_is_swept_and_leaves_no_byte_behind(scene: Scene)
     await scene.kept.put(stays, SECRET, ttl_ms=0)
     sweeping = asyncio.create_task(scene.kept.keep_swept())
     scene.clock.advance(2)
-    async with asyncio.timeout(5):
-        while sealed in scene.bytes_on_disk():
-            await asyncio.sleep(0.01)
+    await until(lambda: sealed not in scene.bytes_on_disk())
     sweeping.cancel()
     assert await scene.kept.get(stays) is not None
 

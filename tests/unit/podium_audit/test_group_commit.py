@@ -12,6 +12,7 @@ from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.audit_log import LogScene, begin, end, open_run, seal
 from tests.fakes.audit_store import FakeLogStore, FakeMetrics
+from tests.fakes.waiting import PATIENCE_S, until
 
 
 class GatedStore(FakeLogStore):
@@ -23,7 +24,7 @@ class GatedStore(FakeLogStore):
         self.gate.set()
 
     def commit(self, batch: Batch) -> None:
-        assert self.gate.wait(10)
+        assert self.gate.wait(PATIENCE_S)
         super().commit(batch)
 
 
@@ -57,12 +58,6 @@ def later(scene: Scene, command: object) -> "asyncio.Task[object]":
 
 def healthy(scene: Scene) -> bool:
     return scene.commit.is_healthy
-
-
-async def until(condition: "object") -> None:
-    async with asyncio.timeout(5):
-        while not condition():  # type: ignore[operator]
-            await asyncio.sleep(0.001)
 
 
 async def test_what_waits_together_is_committed_together(scene: Scene) -> None:

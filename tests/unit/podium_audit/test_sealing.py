@@ -12,6 +12,7 @@ from podium_core.domain.errors import PodiumError
 from tests.fakes.audit_log import LogScene, begin, end, event, open_run, seal
 from tests.fakes.audit_store import FakeMetrics
 from tests.fakes.ids import CountingIds
+from tests.fakes.waiting import PATIENCE_S, until
 
 
 class Scene:
@@ -41,9 +42,7 @@ async def parked(scene: Scene) -> "asyncio.Task[object]":
     await scene.commit.submit(open_run())
     await scene.commit.submit(begin())
     task: asyncio.Task[object] = asyncio.create_task(scene.sealer.seal(seal()))
-    async with asyncio.timeout(5):
-        while not scene.inner.log.state.open_runs["run_1"].is_sealing:
-            await asyncio.sleep(0.001)
+    await until(lambda: scene.inner.log.state.open_runs["run_1"].is_sealing)
     await asyncio.sleep(0.01)
     assert not task.done()
     return task
@@ -52,16 +51,16 @@ async def parked(scene: Scene) -> "asyncio.Task[object]":
 async def test_a_seal_waits_for_an_attempt_that_is_ending(scene: Scene) -> None:
     task = await parked(scene)
     await scene.end()
-    await asyncio.wait_for(task, 2)
+    await asyncio.wait_for(task, PATIENCE_S)
     assert scene.inner.last()["facts"]["unknown_attempts"] == []
     assert not scene.sealer._parked
 
 
 async def test_a_seal_does_not_wait_for_ever() -> None:
-    scene = Scene(wait_s=0.05)
+    scene = Scene(wait_s=0.5)
     await scene.commit.start()
     task = await parked(scene)
-    await asyncio.wait_for(task, 2)
+    await asyncio.wait_for(task, PATIENCE_S)
     assert scene.inner.last()["facts"]["unknown_attempts"] == ["att_1"]
     assert scene.inner.reserved() == 0
     await scene.commit.stop()
@@ -115,9 +114,7 @@ async def test_the_reaper_runs_until_cancelled(scene: Scene) -> None:
     await scene.commit.submit(open_run())
     scene.inner.clock.advance(15)
     task = asyncio.create_task(scene.reaper.run())
-    async with asyncio.timeout(5):
-        while scene.inner.log.state.open_runs:
-            await asyncio.sleep(0.001)
+    await until(lambda: not scene.inner.log.state.open_runs)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -23,8 +23,8 @@ def test_thirty_two_workers_with_a_hundred_skills_are_planned_for_in_time() -> N
     skills = {f"skill number {n}": 10_000 * (n % 97) for n in range(100)}
     pool = tuple(worker(f"w{n}", skills=skills) for n in range(32))
     asked = PlanQuery("run_1", question("Add 2 and 3, then reverse it."), pool, Caps(), "podium", 7, 60.0)
-    # Threads that wait for a core of a busy machine count as work: the best of some tries is what planning takes.
-    assert any(_planned_for_s(asked) < 1.5 for _ in range(4))
+    # A fifth of a second here; threads that wait for a core of a busy machine count as work.
+    assert _planned_for_s(asked) < 5.0
 
 
 def _planned_for_s(asked: PlanQuery) -> float:

@@ -60,7 +60,7 @@ def test_any_text_gets_a_bounded_answer(model: str, instruction: str, results: l
 def test_hostile_requests_are_answered_quickly(model: str, instruction: str) -> None:
     started = time.thread_time()
     said = answer(SPECIALISTS[model], Task(instruction, ("7",)), time.thread_time_ns)
-    assert time.thread_time() - started < 1.0
+    assert time.thread_time() - started < 5.0, "of a processor; a pattern that backtracks takes minutes"
     assert declined(said) or len(said) <= MAX_RESULT_CHARS
 
 

@@ -10,6 +10,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.orchestration.events import AnswerDelta, RunEvent
 from podium_core.orchestration.ports import Delta
 from podium_gateway.live_run import LiveRun
+from tests.fakes.waiting import PATIENCE_S
 
 
 class _Watch(contextlib.AbstractContextManager["_Watch"]):
@@ -84,7 +85,7 @@ async def test_cancelling_a_run_that_waits_for_its_reader_closes_it_too() -> Non
     for _ in range(50):
         await asyncio.sleep(0)
     run.cancel()
-    await asyncio.wait_for(ended.wait(), 1)
+    await asyncio.wait_for(ended.wait(), PATIENCE_S)
     assert script.ended_by == "cancelled, sealed"
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -83,13 +82,14 @@ def test_any_schema_and_any_text_give_a_verdict(schema: Any, text: str) -> None:
 
 async def test_a_pattern_that_takes_for_ever_is_stopped_while_others_go_on() -> None:
     slow = {"type": "string", "pattern": "^(a+)+$"}
-    async with checking(budget_s=0.3, processes=2) as checker:
+    async with checking(budget_s=1.5, processes=2) as checker:
         assert await checker.problem(PERSON, '{"name":"Ann","age":3}') is None
         stuck = asyncio.create_task(checker.problem(slow, json.dumps("a" * 40 + "b")))
-        await asyncio.sleep(0.05)
-        began = time.monotonic()
-        await asyncio.sleep(0.01)
-        assert time.monotonic() - began < 0.2  # the loop is free
+        turns = 0
+        while not stuck.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        assert turns > 10, "of 150, were the machine free: the loop goes on meanwhile"
         with pytest.raises(PodiumError) as caught:
             await stuck
         assert (caught.value.code, caught.value.reason) == (Code.INVALID_REQUEST, "SCHEMA_TOO_COSTLY")

@@ -3,6 +3,7 @@
 import asyncio
 
 from podium_gateway.sse import Heartbeat
+from tests.fakes.waiting import PATIENCE_S
 
 
 async def test_it_wakes_after_silence_only() -> None:
@@ -10,7 +11,7 @@ async def test_it_wakes_after_silence_only() -> None:
     heartbeat = Heartbeat(woken.set, first_s=0.01, then_s=30)
     try:
         states = [heartbeat.is_due]
-        await asyncio.wait_for(woken.wait(), 2)
+        await asyncio.wait_for(woken.wait(), PATIENCE_S)
         states.append(heartbeat.is_due)
         heartbeat.heard()
         states.append(heartbeat.is_due)

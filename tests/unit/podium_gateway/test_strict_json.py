@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_gateway.codecs.strict_json import MAX_DEPTH, MAX_VALUES, parse_object
+from tests.fakes.waiting import SOON_S
 
 _JSON = st.recursive(
     st.none()
@@ -106,4 +107,4 @@ def test_hostile_bodies_take_no_longer_than_their_length_asks_for() -> None:
     }
     started = time.process_time()
     assert {reason: _refusal(body).reason for reason, body in bodies.items()} == {r: r for r in bodies}
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < SOON_S, "comparing each with each would take minutes"

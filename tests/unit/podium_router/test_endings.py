@@ -10,6 +10,7 @@ from podium_core.domain.run import AttemptOutcome
 from podium_core.domain.usage import Usage
 from podium_router.calls import AttemptBegin, AttemptEnd
 from podium_router.endings import Endings
+from tests.fakes.waiting import PATIENCE_S
 
 
 @dataclass
@@ -41,11 +42,11 @@ def end(attempt_id: str = "a", run_id: str = "r", *, dispatched: bool = True) ->
 async def test_sending_does_not_wait_for_the_log() -> None:
     log = HeldLog()
     endings = Endings(log, 10)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(PATIENCE_S):
         await endings.send(end())
     assert (endings.pending, log.told) == (1, [])
     log.is_open.set()
-    assert await endings.drain(1) == 0
+    assert await endings.drain(PATIENCE_S) == 0
     assert log.told == ["a"]
 
 
@@ -61,7 +62,7 @@ async def test_sending_waits_until_the_end_is_on_its_way() -> None:
     await sending
     assert log.told == []
     log.is_open.set()
-    await endings.drain(1)
+    await endings.drain(PATIENCE_S)
 
 
 async def test_too_many_unconfirmed_ends_stop_new_attempts() -> None:
@@ -74,7 +75,7 @@ async def test_too_many_unconfirmed_ends_stop_new_attempts() -> None:
         endings.check_room()
     assert refused.value.code is Code.AUDIT_UNAVAILABLE
     log.is_open.set()
-    await endings.drain(1)
+    await endings.drain(PATIENCE_S)
     endings.check_room()
 
 
@@ -83,7 +84,7 @@ async def test_a_refused_end_is_logged_and_forgotten(caplog: pytest.LogCaptureFi
     log.is_open.set()
     endings = Endings(log, 10)
     await endings.send(end())
-    assert await endings.drain(1) == 0
+    assert await endings.drain(PATIENCE_S) == 0
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
@@ -92,7 +93,7 @@ async def test_an_attempt_that_the_log_never_held_needs_no_word(caplog: pytest.L
     log.is_open.set()
     endings = Endings(log, 10)
     endings.add(end(dispatched=False))
-    await endings.drain(1)
+    await endings.drain(PATIENCE_S)
     assert caplog.records == []
 
 
@@ -119,19 +120,19 @@ async def test_after_a_cancelled_begin_the_log_hears_only_what_it_may_hold(
         return 1
 
     endings.add_after(asyncio.create_task(begin()), end(dispatched=False))
-    await endings.drain(1)
+    await endings.drain(PATIENCE_S)
     assert log.told == told
 
 
 async def test_one_can_wait_for_the_ends_of_a_run() -> None:
     log = HeldLog()
     endings = Endings(log, 10)
-    assert await endings.confirmed("r", 1) is False, "nothing was on its way"
+    assert await endings.confirmed("r", PATIENCE_S) is False, "nothing was on its way"
     endings.add(end("a", "r"))
     assert await endings.confirmed("other", 1) is False
     assert await endings.confirmed("r", 0) is False
     log.is_open.set()
-    assert await endings.confirmed("r", 1) is True
+    assert await endings.confirmed("r", PATIENCE_S) is True
 
 
 async def test_draining_gives_up_in_time() -> None:

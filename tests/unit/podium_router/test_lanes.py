@@ -7,6 +7,7 @@ import pytest
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
 from podium_router.lanes import Lane, LaneLimits, LaneSize, Place
+from tests.fakes.waiting import until
 
 
 def lane(
@@ -190,7 +191,7 @@ async def test_requests_per_minute_are_kept_and_the_next_one_comes_in_its_time()
     began_s = loop.time()
     for _ in range(3):
         of.leave(await enter(of))
-    assert 0.1 < loop.time() - began_s < 0.6, "one each 50 ms"
+    assert loop.time() - began_s > 0.1, "one each 50 ms"
 
 
 async def test_a_wait_that_is_too_long_is_refused_at_once_and_says_when_to_come_again() -> None:
@@ -230,6 +231,7 @@ async def test_who_cannot_wait_out_a_pause_is_refused_at_once_and_the_rest_go_in
     inside = await enter(of)
     hasty, patient = Visitor(of, 0.2), Visitor(of, 30.0)
     await settle()
+    began_s = asyncio.get_running_loop().time()
     of.pause(0.5)
     of.pause(0.1)  # the longest counts
     await settle()
@@ -237,10 +239,8 @@ async def test_who_cannot_wait_out_a_pause_is_refused_at_once_and_the_rest_go_in
     assert isinstance(error := hasty.task.exception(), PodiumError)
     assert (error.code, error.reason) == (Code.RATE_LIMITED, "WORKER_PAUSED")
     of.leave(inside)
-    await asyncio.sleep(0.3)
-    assert [patient.is_in] == [False]
-    await asyncio.sleep(0.3)
-    assert [patient.is_in] == [True]
+    await until(lambda: patient.is_in)
+    assert asyncio.get_running_loop().time() - began_s >= 0.5
     patient.go.set()
     await patient.task
 

@@ -9,13 +9,14 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.usage import Usage
 from podium_router.calls import Delta
 from podium_router.outbox import BatchLimits, Completed, Outbox, Permitted
+from tests.fakes.waiting import PATIENCE_S
 
 NEVER_S = 3_600.0
 END = Completed("stop", Usage(), 0, 0, 0, "", "", Delta())
 
 
 async def taken(outbox: Outbox) -> Permitted | Delta | Completed:
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(PATIENCE_S):
         return await outbox.take()
 
 

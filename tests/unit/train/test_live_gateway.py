@@ -19,6 +19,7 @@ from podium_core.orchestration.ports import Completion, Permitted, PromptPiece, 
 from podium_train.__main__ import main
 from podium_train.environments.live_gateway import GatewayWorkers
 from tests.fakes.gateway import TOKEN, running_edge
+from tests.fakes.waiting import PATIENCE_S
 from tests.fakes.worker import FakeWorkers, Reply, WorkerScript
 from tests.unit.train.recorded import write_lines
 
@@ -99,7 +100,7 @@ def gateway_beside(scripts: Mapping[str, WorkerScript]) -> Iterator[tuple[str, F
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     try:
-        assert found.wait(20)
+        assert found.wait(PATIENCE_S)
         yield urls[0], real
     finally:
         stop.set()

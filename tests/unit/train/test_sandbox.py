@@ -332,7 +332,7 @@ async def test_code_that_does_not_end_is_killed_in_time(sandbox: Sandbox, code: 
         assert ran.replies == ({"id": 0, "error": "EOFError"},)
     else:
         assert ran.verdict is Verdict.TIMEOUT
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 40, "not the minute that it sleeps"
 
 
 @needs_layers
@@ -345,7 +345,7 @@ async def test_children_and_signal_handlers_do_not_outlive_the_run(sandbox: Sand
     )
     started = time.monotonic()
     assert (await short(sandbox).run_program(code)).verdict is Verdict.TIMEOUT
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 40, "not the minute that it sleeps"
 
 
 # --- getting out ----------------------------------------------------------------------------------

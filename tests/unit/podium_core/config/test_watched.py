@@ -8,6 +8,7 @@ import pytest
 
 from podium_core.config.watched import Watched
 from podium_core.domain.errors import PodiumError, invalid
+from tests.fakes.waiting import PATIENCE_S
 
 
 def _load(path: Path) -> int:
@@ -73,7 +74,7 @@ async def test_it_looks_at_every_interval_until_cancelled(path: Path) -> None:
     watched = Watched(path, _load, interval_s=2.5, on_change=lambda _: taken.set(), sleep=sleep)
     watching = asyncio.create_task(watched.watch())
     _replace(path, "2")
-    await asyncio.wait_for(taken.wait(), 5)
+    await asyncio.wait_for(taken.wait(), PATIENCE_S)
     watching.cancel()
     with pytest.raises(asyncio.CancelledError):
         await watching

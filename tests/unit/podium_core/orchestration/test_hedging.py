@@ -9,6 +9,7 @@ from podium_core.domain.run import AttemptOutcome, Caps, RunOutcome
 from podium_core.orchestration.events import AnswerDelta, RunFinished
 from tests.fakes.planner import FakePlanner, plan_of
 from tests.fakes.pools import pool, worker
+from tests.fakes.waiting import until
 from tests.fakes.worker import FakeWorkers, Reply
 from tests.unit.podium_core.orchestration.test_runner import Bench, request
 
@@ -102,9 +103,7 @@ async def test_the_second_failing_leaves_the_first_its_chance() -> None:
 async def test_hanging_up_ends_both() -> None:
     bench = Bench(FakePlanner(ONE), FakeWorkers({"a": Reply("never", gate=asyncio.Event())}))
     running = asyncio.create_task(bench.events(request(), HEDGED))
-    async with asyncio.timeout(3):
-        while len(bench.workers.calls) < 2:
-            await asyncio.sleep(0.01)
+    await until(lambda: len(bench.workers.calls) >= 2)
     running.cancel()
     await asyncio.wait([running])
     assert sorted(end for end, _ in bench.workers.log) == ["begun", "begun", "cancelled", "cancelled"]

@@ -9,6 +9,7 @@ import pytest
 
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.service import run_service, until_stopped
+from tests.fakes.waiting import PATIENCE_S
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -17,7 +18,7 @@ def test_a_signal_stops_the_service_in_order(number: signal.Signals) -> None:
 
     async def main() -> None:
         asyncio.get_running_loop().call_later(0.01, os.kill, os.getpid(), number)
-        await asyncio.wait_for(until_stopped(), 5)
+        await asyncio.wait_for(until_stopped(), PATIENCE_S)
         steps.append("drained")
 
     run_service(main)
@@ -34,7 +35,7 @@ def test_a_service_that_lacks_a_part_of_itself_does_not_go_on(caplog: pytest.Log
     async def main() -> None:
         lives = asyncio.create_task(asyncio.sleep(60))
         try:
-            await asyncio.wait_for(until_stopped(lives, asyncio.create_task(dies())), 5)
+            await asyncio.wait_for(until_stopped(lives, asyncio.create_task(dies())), PATIENCE_S)
         finally:
             lives.cancel()
             steps.append("drained")
