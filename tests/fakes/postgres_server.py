@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psycopg
 
-from tests.fakes.audit_process import free_ports
+from tests.fakes.ports import free_ports
 
 _STARTS_WITHIN_S = 60
 _PLACES = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/pgsql-*/bin")

@@ -64,7 +64,9 @@ async def crowd(port: int, key: str) -> tuple[list[int], int]:
     return told["statuses"], told["answers"]
 
 
-async def test_health_is_answered_while_ten_large_images_are_in_flight(tls_dir: Path, tmp_path: Path) -> None:
+async def test_health_is_answered_at_once_while_ten_large_images_are_in_flight(
+    tls_dir: Path, tmp_path: Path
+) -> None:
     async with (
         running_stack(tls_dir, tmp_path, workers=_SEES) as stack,
         gateway_process(stack, tls_dir, tmp_path) as port,
