@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 
 from podium_audit import http
 from podium_audit.assembly import PERMISSIONS, Audit, open_audit
+from podium_audit.intake.serving import serve_intake
 from podium_audit.settings import AuditSettings
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_server import GrpcServer
@@ -28,6 +29,8 @@ async def serve(settings: AuditSettings) -> None:
         server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
         audit.serve_on(server.server)
         await _serve_http(settings, audit, stack)
+        if audit.intake is not None:
+            await serve_intake(settings, audit.intake, lambda: audit.tenants.current, stack)
         await server.start()
         tasks = [asyncio.create_task(task) for task in (*audit.tasks(), _show_health(server, audit))]
         tasks.append(asyncio.create_task(audit.commit.until_ended()))

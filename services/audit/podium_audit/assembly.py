@@ -34,6 +34,7 @@ from podium_audit.grade_servicer import GradeServicer
 from podium_audit.group_commit import GroupCommit
 from podium_audit.head_guard import HeadGuard
 from podium_audit.http import AuditHttp
+from podium_audit.intake.span_intake import SpanIntake
 from podium_audit.leases import Leases, MemoryLeases
 from podium_audit.limit_servicer import LimitServicer
 from podium_audit.log import Log
@@ -46,6 +47,7 @@ from podium_audit.slices import Slices
 from podium_audit.stop_servicer import StopServicer
 from podium_audit.stores.conversations import SqliteConversations
 from podium_audit.stores.run_keys import SqliteKeyReader, SqliteRunKeys
+from podium_audit.stores.spans import SqliteSpans
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
 from podium_audit.telemetry import BudgetMetrics, CommitMetrics, RecordSpans
@@ -60,6 +62,7 @@ from podium_core.runtime.telemetry import Telemetry, config_reloads
 LOG_FILE = "log.db"
 RUN_KEYS_FILE = "run-keys.db"
 CONVERSATIONS_FILE = "conversations.db"
+SPANS_FILE = "spans.db"
 
 PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
     **servicer.PERMISSIONS,
@@ -90,6 +93,7 @@ class Audit:
     files: "Files"
     tenants: Watched[Tenants]
     conversations: Conversations
+    intake: SpanIntake | None
     _warnings: BudgetWarnings
     _sealer: Sealer
     _readers: Readers
@@ -107,6 +111,7 @@ class Audit:
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         """Return what must run beside the servers."""
         return [
+            *([self.intake.keep()] if self.intake is not None else []),
             self.reaper.run(),
             self.guard.keep(self.log),
             self.tenants.watch(),
@@ -119,6 +124,8 @@ class Audit:
         await self._warnings.close()
         await self.commit.stop()
         await self.conversations.close()
+        if self.intake is not None:
+            await self.intake.close()
         self.guard.write(self.log.newest_note)
         self._readers.close()
         self.files.close()
@@ -144,7 +151,8 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
     warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
     audit_servicer = _audit_servicer(log, commit, sealer, leases, warnings, settings, telemetry)
-    http = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids)
+    intake = _intake(settings, clock)
+    http = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, intake)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
         commit,
@@ -161,6 +169,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         files,
         tenants,
         conversations,
+        intake,
         warnings,
         sealer,
         readers,
@@ -242,6 +251,13 @@ def _conversations(files: "Files", settings: AuditSettings, clock: Clock) -> Con
         wait_s=settings.commit_wait_s,
         sweep_every_s=settings.sweep_interval_s,
     )
+
+
+def _intake(settings: AuditSettings, clock: Clock) -> SpanIntake | None:
+    if not settings.takes_spans:
+        return None
+    store = SqliteSpans(settings.data_dir / SPANS_FILE, busy_s=settings.commit_wait_s)
+    return SpanIntake(store, clock, kept_days=settings.spans_kept_days)
 
 
 def _tenants(settings: AuditSettings, telemetry: Telemetry) -> Watched[Tenants]:

@@ -19,6 +19,8 @@ from podium_audit import export, pages, run_page
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import Applied, Event, RecordRead
 from podium_audit.group_commit import GroupCommit, unavailable
+from podium_audit.intake.span_intake import MAX_SHOWN, SpanIntake
+from podium_audit.intake.waterfall import waterfall
 from podium_audit.ports import StoreError
 from podium_audit.proofs.proof_pages import ProofPages
 from podium_audit.readers import Readers
@@ -51,6 +53,7 @@ class AuditHttp:
     tenants: Callable[[], Tenants]
     clock: Clock
     ids: IdFactory
+    intake: SpanIntake | None = None
 
     def application(self) -> web.Application:
         """Return the application, ready to be served."""
@@ -60,6 +63,7 @@ class AuditHttp:
         app.router.add_get("/v1/runs", self._list)
         app.router.add_get("/v1/runs/{run_id}", self._show)
         app.router.add_get("/v1/runs/{run_id}/export", self._export)
+        app.router.add_get("/v1/runs/{run_id}/spans", self._spans)
         ProofPages(self.readers).add_to(app)
         app.router.add_get("/v1/vkey", self._vkey)
         return app
@@ -107,6 +111,22 @@ class AuditHttp:
         chunks = self.readers.stream(lambda view: export.lines(view, wanted))
         async with aclosing(chunks):
             return await _send(request, chunks, f"{found.row.run_id}.podium.jsonl")
+
+    async def _spans(self, request: web.Request) -> web.Response:
+        pages.query(request)
+        found = await self._find(request)
+        if self.intake is None:
+            raise PodiumError(
+                Code.NOT_FOUND, "no spans are kept here: set PODIUM_AUDIT_OTLP_GRPC_LISTEN to take them"
+            )
+        await self._record(request, found, "spans", with_content=False)
+        rows = await self.intake.of_run(found.row.run_id, found.row.tenant_id)
+        page = {
+            "run_id": found.row.run_id,
+            "spans": waterfall(rows[:MAX_SHOWN], found.row.run_id),
+            "complete": len(rows) <= MAX_SHOWN,
+        }
+        return web.json_response(page, headers=pages.HEADERS)
 
     async def _vkey(self, request: web.Request) -> web.Response:
         pages.query(request)

@@ -21,6 +21,10 @@ def _check_origin(value: str) -> str:
     return value
 
 
+def _check_optional_listen(value: str) -> str:
+    return check_listen(value) if value else value
+
+
 class AuditSettings(ServiceSettings):
     """Audit: writes the tamper-evident log, gives permits, keeps budgets, answers auditors."""
 
@@ -66,6 +70,12 @@ class AuditSettings(ServiceSettings):
     """Largest conversation item: a stored answer, the context of a tool call."""
     sweep_interval_s: Seconds = 30.0
     """How often expired conversation items are deleted; from their expiry on nobody gets them anyway."""
+    otlp_grpc_listen: Annotated[str, AfterValidator(_check_optional_listen)] = ""
+    """host:port that takes spans over OTLP/gRPC with mutual TLS, usually port 4317. Empty: none are taken."""
+    otlp_http_listen: Annotated[str, AfterValidator(_check_optional_listen)] = ""
+    """host:port that takes spans over OTLP/HTTP with mutual TLS, usually port 4318. Empty: none are taken."""
+    spans_kept_days: Annotated[int, Field(ge=1, le=3_650)] = 30
+    """How long spans are kept. They are for operators: no record of the log depends on them."""
     checkpoint_interval_s: Seconds = 0.5
     """How often the newest checkpoint is written beside the signing key."""
     drain_s: Seconds = 5.0
@@ -75,6 +85,11 @@ class AuditSettings(ServiceSettings):
     def keys(self) -> Path:
         """Where the keys are."""
         return self.keys_dir if self.keys_dir is not None else self.data_dir / "keys"
+
+    @property
+    def takes_spans(self) -> bool:
+        """Whether an address for spans is set."""
+        return bool(self.otlp_grpc_listen or self.otlp_http_listen)
 
     @property
     def lease_default_ms(self) -> int:

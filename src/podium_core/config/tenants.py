@@ -31,6 +31,7 @@ EXAMINER = "examiner"
 MAX_PREVIOUS = 4
 """Secrets that may overlap with a key's newest one."""
 
+_SERVICES = frozenset({"gateway", "conductor", "router", "audit", "cli"})
 _NANOS = 1_000_000_000
 _MAX_ROUNDS = 8
 _SECRET_BYTES = 32
@@ -85,6 +86,8 @@ class Tenant:
     limits: Limits = Limits()
     warn_percents: tuple[int, ...] = (80,)
     keeps_content: bool = True
+    otlp_senders: frozenset[str] = frozenset()
+    """Names, as certificates carry them, of the tenant's programs that may send spans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +190,12 @@ def _check_only(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return names
 
 
+def _check_sender(name: str) -> str:
+    if name in _SERVICES:
+        raise ValueError("must not be the name of one of Podium's own services")
+    return name
+
+
 def _check_digest(value: str) -> str:
     if not _DIGEST.fullmatch(value):
         raise ValueError("must be the key's SHA-256 in 64 hex digits, and never the key itself")
@@ -213,6 +222,9 @@ def to_moment_ns(value: object) -> int:
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Percent = Annotated[int, Field(ge=1, le=100)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+SenderName = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$"), AfterValidator(_check_sender)
+]
 Moment = Annotated[int, BeforeValidator(to_moment_ns)]
 """A date or a UTC time in the file, nanoseconds since the Unix epoch in memory."""
 
@@ -269,6 +281,7 @@ class _TenantSection(_ReachSection):
     caps: _CapsSection | None = None
     gate: bool = False
     content: Literal["sealed", "commitments"] = "sealed"
+    otlp_senders: ListOf[SenderName] = ()
     keys: ListOf[_KeySection] = ()
 
 
@@ -287,6 +300,7 @@ def _tenant(section: _TenantSection) -> Tenant:
         limits=_limits(section.limits),
         warn_percents=section.warn_at_percent,
         keeps_content=section.content == "sealed",
+        otlp_senders=frozenset(section.otlp_senders),
     )
 
 

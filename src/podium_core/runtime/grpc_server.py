@@ -1,7 +1,7 @@
 """The gRPC server of every service: mutual TLS, who may call what, and errors that leak nothing."""
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -40,7 +40,7 @@ class GrpcServer:
         *,
         listen: str,
         tls: TlsFiles,
-        permissions: Mapping[str, frozenset[str]],
+        permissions: Mapping[str, Container[str]],
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         max_concurrent_rpcs: int | None = 2048,
     ) -> None:
@@ -88,7 +88,7 @@ class GrpcServer:
 class _Guard(grpc.aio.ServerInterceptor):
     """Wraps each method's handler once; later calls of the method find it ready."""
 
-    def __init__(self, permissions: Mapping[str, frozenset[str]]) -> None:
+    def __init__(self, permissions: Mapping[str, Container[str]]) -> None:
         self._permissions = permissions
         self._guarded: dict[str, _Handler] = {}
 
@@ -110,7 +110,7 @@ class _Guard(grpc.aio.ServerInterceptor):
     def _admit(self, method: str) -> _Admit:
         if method in health.METHODS:
             return _admit_any_peer
-        allowed = self._permissions.get(method, frozenset())
+        allowed = self._permissions.get(method, ())
 
         def admit(context: _Context) -> None:
             caller = caller_of(context)

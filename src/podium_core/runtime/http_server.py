@@ -7,6 +7,7 @@ into the log, keeps a silent connection for an hour, and waits for ever for a cl
 import asyncio
 import logging
 import resource
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -47,9 +48,16 @@ class _Site(web.BaseSite):
     """Listens with connections of our own make."""
 
     def __init__(
-        self, runner: web.AppRunner, host: str, port: int, limits: ConnectionLimits, refuse: Refuse
+        self,
+        runner: web.AppRunner,
+        host: str,
+        port: int,
+        limits: ConnectionLimits,
+        refuse: Refuse,
+        tls: ssl.SSLContext | None,
     ) -> None:
         super().__init__(runner, backlog=_BACKLOG)
+        self._tls = tls
         self._address = host, port
         self._limits = limits
         self._refuse = refuse
@@ -66,7 +74,9 @@ class _Site(web.BaseSite):
         await super().start()
         loop = asyncio.get_running_loop()
         host, port = self._address
-        self._server = await loop.create_server(self._connection, host, port, backlog=self._backlog)
+        self._server = await loop.create_server(
+            self._connection, host, port, backlog=self._backlog, ssl=self._tls
+        )
 
     def enter(self) -> bool:
         """Count one more connection; say whether there is room for it."""
@@ -196,6 +206,7 @@ async def listen(
     refuse: Refuse,
     limits: ConnectionLimits = ConnectionLimits(),
     shutdown_timeout_s: float = 1.0,
+    tls: ssl.SSLContext | None = None,
 ) -> tuple[web.AppRunner, int]:
     """Serve and return the runner with its bound port; raise PodiumError when the address cannot be used.
 
@@ -204,7 +215,7 @@ async def listen(
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=shutdown_timeout_s)
     await runner.setup()
     try:
-        await _Site(runner, host, port, limits, refuse).start()
+        await _Site(runner, host, port, limits, refuse, tls).start()
     except OSError as error:
         await runner.cleanup()
         raise PodiumError(

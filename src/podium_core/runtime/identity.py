@@ -66,7 +66,15 @@ def dns_name(service: str) -> str:
 def caller_of(context: grpc.aio.ServicerContext[Any, Any]) -> str:
     """Return the caller's service name; raise PodiumError (UNAUTHENTICATED) without exactly one."""
     auth: Mapping[str, Iterable[bytes]] = context.auth_context()
-    caller = _caller_from_uris(tuple(auth.get(_URIS_KEY, ())))
+    return _known(_caller_from_uris(tuple(auth.get(_URIS_KEY, ()))))
+
+
+def caller_of_certificate(uris: Iterable[str]) -> str:
+    """Return the name in a verified certificate's URI names; raise PodiumError (UNAUTHENTICATED) as above."""
+    return _known(_caller_from_uris(tuple(uri.encode() for uri in uris)))
+
+
+def _known(caller: str | None) -> str:
     if caller is None:
         raise PodiumError(
             Code.UNAUTHENTICATED,

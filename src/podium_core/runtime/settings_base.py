@@ -46,6 +46,9 @@ class ServiceSettings(BaseSettings):
     """OTLP/gRPC collector, such as https://collector:4317. Empty: no traces are made."""
     otlp_ca_file: Path | None = None
     """PEM file with the CA of an https collector. Default: tls_ca_file."""
+    otlp_server_name: str = ""
+    """Name that the certificate of an https collector carries, if not the endpoint's host: for Podium's own
+    audit service audit.podium.internal."""
     otlp_insecure: bool = False
     """Allow an http:// collector that is not on loopback."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

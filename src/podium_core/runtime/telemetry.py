@@ -131,6 +131,7 @@ def _tracer_provider(
         insecure=credentials is None,
         credentials=credentials,
         timeout=_EXPORT_TIMEOUT_S,
+        channel_options=_channel_options(settings),
     )
     provider = TracerProvider(
         resource=resource,
@@ -154,8 +155,14 @@ def _metric_reader(settings: ServiceSettings, credentials: grpc.ChannelCredentia
         insecure=credentials is None,
         credentials=credentials,
         timeout=_EXPORT_TIMEOUT_S,
+        channel_options=_channel_options(settings),
     )
     return PeriodicExportingMetricReader(exporter, export_interval_millis=_METRIC_INTERVAL_MS)
+
+
+def _channel_options(settings: ServiceSettings) -> tuple[tuple[str, str]] | None:
+    name = settings.otlp_server_name
+    return (("grpc.ssl_target_name_override", name),) if name else None
 
 
 def _collector_credentials(settings: ServiceSettings) -> grpc.ChannelCredentials | None:
