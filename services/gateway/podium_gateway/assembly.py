@@ -16,6 +16,8 @@ from podium_gateway.admission import Admission
 from podium_gateway.auth import Authenticator
 from podium_gateway.background import Background
 from podium_gateway.budgets import Budgets
+from podium_gateway.completions import StoredCompletions
+from podium_gateway.completions_routes import CompletionsRoutes
 from podium_gateway.continuations import Continuations, PausingRunner
 from podium_gateway.dry_run import DryRuns
 from podium_gateway.handler import RunHandler, StreamLimits
@@ -88,7 +90,8 @@ def build_edge(
         grades=backing.grades,
         named=backing.named,
     )
-    stored = StoredResponses(backing.conversations, clock, settings.response_ttl_s)
+    kept, ttl_s = backing.conversations, settings.response_ttl_s
+    stored, completions = StoredResponses(kept, clock, ttl_s), StoredCompletions(kept, clock, ttl_s)
     background = Background(
         stored, backing.stops, keep_alive_s=settings.keep_alive_s, write_stall_s=settings.write_stall_s
     )
@@ -107,6 +110,7 @@ def build_edge(
     return Edge(
         handler=handler,
         responses=ResponsesRoutes(intake, stored, background),
+        completions=CompletionsRoutes(intake, completions),
         own_usage=OwnUsage(backing.usage, clock),
         readiness=backing.readiness,
         telemetry=observer,

@@ -17,6 +17,7 @@ from podium_gateway.budgets import Budgets
 from podium_gateway.codecs.grade import decode_grade
 from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.codecs.openai_models import Offer, model_list, one_model
+from podium_gateway.completions_routes import CompletionsRoutes
 from podium_gateway.errors import anthropic_error_body, error_body, error_headers, http_row
 from podium_gateway.fronts.chat import ChatFront
 from podium_gateway.fronts.embeddings import EmbeddingsFront
@@ -46,6 +47,7 @@ class Edge:
 
     handler: RunHandler
     responses: ResponsesRoutes
+    completions: CompletionsRoutes
     own_usage: OwnUsage
     readiness: ReadinessPort
     telemetry: RunTelemetry
@@ -156,7 +158,8 @@ def _description(edge: Edge, max_body_bytes: int) -> Handler:
 def build_app(edge: Edge, max_body_bytes: int) -> web.Application:
     """Return the application with every route."""
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_render_errors(edge.telemetry)])
-    app.router.add_post("/v1/chat/completions", edge.answering(ChatFront()))
+    app.router.add_post("/v1/chat/completions", edge.answering(ChatFront(edge.completions.stored)))
+    edge.completions.add_to(app)
     app.router.add_post("/v1/responses", edge.answering(ResponsesFront(edge.responses.stored)))
     edge.responses.add_to(app)
     app.router.add_post("/v1/embeddings", edge.answering(EmbeddingsFront()))

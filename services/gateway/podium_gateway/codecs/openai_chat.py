@@ -25,6 +25,8 @@ def decode_chat_request(body: bytes) -> ClientRequest:
     wishes = decode_wishes(fields.get("podium"))
     if wishes.dry_run and parameters.stream:
         raise refuse("podium.dry_run", "a dry run has nothing to stream; send stream: false")
+    if wishes.dry_run and parameters.is_stored:
+        raise refuse("podium.dry_run", "a dry run has nothing to store; send store: false")
     if wishes.events and not parameters.stream:
         raise refuse("podium.events", "step events need stream: true")
     return ClientRequest(model, worker_id, question, parameters, wishes)

@@ -43,6 +43,7 @@ class Parameters:
     include_usage: bool
     metadata: Mapping[str, str]
     answer_count: int = 1
+    is_stored: bool = False
 
 
 def decode_parameters(body: Mapping[str, object]) -> Parameters:
@@ -66,8 +67,9 @@ def decode_parameters(body: Mapping[str, object]) -> Parameters:
         max_output_tokens=_max_output_tokens(given),
         stream=stream,
         include_usage=_include_usage(given, stream=stream),
-        metadata=_metadata(given.get("metadata", {})),
+        metadata=decode_metadata(given.get("metadata", {})),
         answer_count=as_integer(given.get("n", 1), "n", at_least=1, at_most=_MAX_ANSWERS),
+        is_stored=as_boolean(given.get("store", False), "store"),
     )
 
 
@@ -217,7 +219,9 @@ _PASSED: Mapping[str, Callable[[object, str], bool]] = {
     "verbosity": _choice("low", "medium", "high"),
 }
 
-_HANDLED = frozenset(("max_completion_tokens", "max_tokens", "metadata", "n", "stream", "stream_options"))
+_HANDLED = frozenset(
+    ("max_completion_tokens", "max_tokens", "metadata", "n", "store", "stream", "stream_options")
+)
 
 # Known fields that Podium cannot honour, with the values that ask for nothing.
 _HARMLESS: Mapping[str, tuple[object, ...]] = {
@@ -228,7 +232,6 @@ _HARMLESS: Mapping[str, tuple[object, ...]] = {
     "moderation": (),
     "prompt_cache_options": (),
     "prompt_cache_retention": (),
-    "store": (False,),
     "web_search_options": (),
 }
 
@@ -242,7 +245,6 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _INSTEAD = {
     "function_call": "; use tool_choice",
     "functions": "; use tools",
-    "store": "; remove it, or use POST /v1/responses, whose answers are stored and can be read and deleted",
 }
 
 
@@ -290,7 +292,8 @@ def _unsupported(param: str) -> PodiumError:
     return refuse(param, "Podium cannot honour this; leave it out", reason="UNSUPPORTED_PARAMETER")
 
 
-def _metadata(value: object) -> Mapping[str, str]:
+def decode_metadata(value: object) -> Mapping[str, str]:
+    """Return the labels of an answer; raise PodiumError (INVALID_REQUEST) naming the one to blame."""
     fields = as_object(value, "metadata")
     if len(fields) > _MAX_METADATA:
         raise refuse("metadata", f"may hold at most {_MAX_METADATA} keys, not {len(fields)}")

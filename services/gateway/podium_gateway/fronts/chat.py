@@ -8,6 +8,7 @@ from podium_core.domain.errors import PodiumError
 from podium_core.orchestration.events import RunEvent
 from podium_core.orchestration.ports import Delta
 from podium_gateway.answers import AnswerContext, Answered, Asked, StreamedAnswer
+from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.openai_answer import (
     DONE,
     KEEP_ALIVE,
@@ -18,18 +19,39 @@ from podium_gateway.codecs.openai_answer import (
     json_text,
 )
 from podium_gateway.codecs.openai_chat import decode_chat_request
+from podium_gateway.completions import StoredCompletions
 from podium_gateway.errors import error_body
+from podium_gateway.fronts.keeping import kept_or_logged
 from podium_gateway.side_thread import aside
 
 
 class ChatFront:
     """OpenAI's Chat Completions."""
 
+    def __init__(self, stored: StoredCompletions) -> None:
+        self._stored = stored
+
     async def decode(self, body: bytes, principal: Principal) -> Asked:
         """Return what the client asks for; raise PodiumError naming the field to blame."""
-        del principal
         request = await aside(len(body), decode_chat_request, body)
-        return Asked(request, ChatRendering(request.wishes.events, request.parameters.include_usage))
+        rendering = ChatRendering(request.wishes.events, request.parameters.include_usage)
+        if not request.parameters.is_stored:
+            return Asked(request, rendering)
+        if not principal.tenant.keeps_content:
+            problem = "what this tenant's clients say is never stored; send store: false"
+            raise refuse("store", problem, reason="CONTENT_NOT_KEPT")
+
+        async def keep(done: Answered, context: AnswerContext) -> None:
+            completion = {
+                **rendering.completion(done, context),
+                "metadata": dict(request.parameters.metadata),
+            }
+            messages = [message.fields for message in request.question.messages]
+            await kept_or_logged(
+                self._stored.put(principal, completion, messages, context.run_id), context.run_id
+            )
+
+        return Asked(request, rendering, keep=keep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +61,15 @@ class ChatRendering:
     wants_events: bool
     include_usage: bool
 
-    def whole(self, done: Answered, context: AnswerContext) -> str:
+    def completion(self, done: Answered, context: AnswerContext) -> dict[str, object]:
         """Return the completion."""
-        return json_text(
-            completion_object(done.finished, model=context.model, created=context.created, podium=done.podium)
+        return completion_object(
+            done.finished, model=context.model, created=context.created, podium=done.podium
         )
+
+    def whole(self, done: Answered, context: AnswerContext) -> str:
+        """Return the completion's text."""
+        return json_text(self.completion(done, context))
 
     def dry_run(self, podium: Mapping[str, object], context: AnswerContext) -> str:
         """Return an empty completion that carries the plan."""

@@ -1,6 +1,5 @@
 """`POST /v1/responses`."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,10 +21,10 @@ from podium_gateway.codecs.responses_request import (
 from podium_gateway.codecs.strict_json import parse_object
 from podium_gateway.errors import INTERNAL_MESSAGE
 from podium_gateway.fronts.encoded_stream import EncodedStream
+from podium_gateway.fronts.keeping import kept_or_logged
 from podium_gateway.side_thread import aside
 from podium_gateway.stored import StoredResponse, StoredResponses
 
-_log = logging.getLogger(__name__)
 _US_PER_S = 1_000_000
 
 
@@ -47,12 +46,7 @@ class ResponsesFront:
         async def keep(done: Answered, context: AnswerContext) -> None:
             response = rendering.response(done, context)
             stored = StoredResponse(response, rendering.conversation_after(response))
-            try:
-                await self._stored.put(principal, stored, context.run_id)
-            except PodiumError as error:
-                # The answer is paid for and sealed: the client gets it, though nobody can read it again.
-                facts = {"run_id": context.run_id, "reason": error.reason}
-                _log.warning("a response could not be stored", extra=facts)
+            await kept_or_logged(self._stored.put(principal, stored, context.run_id), context.run_id)
 
         return Asked(
             decoded.request,

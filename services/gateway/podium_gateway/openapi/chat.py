@@ -15,6 +15,7 @@ from podium_gateway.openapi.shapes import (
     constant,
     described,
     integer,
+    listed,
     number,
     one_of,
     or_null,
@@ -100,7 +101,7 @@ CHAT_FIELDS: dict[str, Shape] = {
     "seed": integer(-(2**63), 2**63 - 1),
     "service_tier": choice(*SERVICE_TIERS),
     "stop": one_of(text(may_be_empty=False), array(text(may_be_empty=False), at_most=4)),
-    "store": {"type": "boolean", "const": False, "description": "Only false: completions are not kept"},
+    "store": described(TRUTH, "Keep the completion, for this key to list, read and delete"),
     "stream": TRUTH,
     "stream_options": described(
         record(
@@ -161,6 +162,16 @@ CHAT_SHAPES: dict[str, Shape] = {
         sometimes=("outcome", "dry_run", "steps", "cost_usd_micros", "cost_range_usd_micros", "duration_ms"),
         about="What was planned, who did what, what it cost, and the receipt",
     ),
+    "DeletedChatCompletion": answer(
+        {
+            "id": text(),
+            "object": constant("chat.completion.deleted"),
+            "deleted": {"type": "boolean", "const": True},
+        }
+    ),
+    "ChatCompletionList": listed(component("ChatCompletion")),
+    "ChatMessageList": listed(record({"id": text(), "role": text()}, ("id", "role"), is_open=True)),
+    "ChatCompletionChange": body({"metadata": METADATA}, ()),
     "ChatCompletion": answer(
         {
             "id": text(),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from podium_gateway.codecs.listing import MAX_LISTED, ORDERS
 from podium_gateway.errors import HTTP_TABLE, ROW_OF_REASON
 from podium_gateway.openapi.chat import CHAT_SHAPES
 from podium_gateway.openapi.messages import MESSAGE_SHAPES
@@ -112,6 +113,15 @@ _RESUME = (
     _in_query("starting_after", integer(0, 10**9 - 1), "The sequence number of the last event that was read"),
 )
 _RESPONSE = "/v1/responses/{id}"
+_COMPLETION = "/v1/chat/completions/{id}"
+_PART = (
+    _in_query("after", text(at_most=256), "The id that the part of the list before ended with"),
+    _in_query("limit", integer(1, MAX_LISTED), "At most so many; 20 unless given"),
+    _in_query("order", choice(*ORDERS), "By time"),
+)
+_MODEL_ONLY = _in_query(
+    "model", text(at_most=256), "Only of this model; metadata[<name>]=<value> selects too"
+)
 
 _OPERATIONS = (
     _Operation(
@@ -123,6 +133,47 @@ _OPERATIONS = (
         "ChatCompletionRequest",
         streams=True,
         repeatable=True,
+    ),
+    _Operation(
+        "get",
+        "/v1/chat/completions",
+        "listChatCompletions",
+        "List what this key has stored, oldest first",
+        "ChatCompletionList",
+        parameters=(*_PART, _MODEL_ONLY),
+    ),
+    _Operation(
+        "get",
+        _COMPLETION,
+        "getChatCompletion",
+        "Read a stored completion",
+        "ChatCompletion",
+        parameters=(_in_path("id"),),
+    ),
+    _Operation(
+        "post",
+        _COMPLETION,
+        "updateChatCompletion",
+        "Replace a stored completion's metadata",
+        "ChatCompletion",
+        "ChatCompletionChange",
+        parameters=(_in_path("id"),),
+    ),
+    _Operation(
+        "delete",
+        _COMPLETION,
+        "deleteChatCompletion",
+        "Delete a stored completion for good",
+        "DeletedChatCompletion",
+        parameters=(_in_path("id"),),
+    ),
+    _Operation(
+        "get",
+        f"{_COMPLETION}/messages",
+        "listChatCompletionMessages",
+        "List the messages that a stored completion answers",
+        "ChatMessageList",
+        parameters=(_in_path("id"), *_PART),
     ),
     _Operation(
         "post",

@@ -67,6 +67,19 @@ def answer(fields: Mapping[str, Shape], *, sometimes: Sequence[str] = (), about:
     return record(fields, set(fields) - set(sometimes), is_open=True, about=about)
 
 
+def listed(items: Shape) -> Shape:
+    """Return the shape of a part of a list."""
+    return answer(
+        {
+            "object": constant("list"),
+            "data": array(items),
+            "first_id": or_null(text()),
+            "last_id": or_null(text()),
+            "has_more": TRUTH,
+        }
+    )
+
+
 def constant(word: str) -> Shape:
     """Return the shape of one certain string."""
     return {"type": "string", "const": word}
