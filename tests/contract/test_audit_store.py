@@ -84,7 +84,7 @@ def test_an_empty_log_knows_nothing(store: LogStore) -> None:
     assert store.content(0) is None
     assert store.open_runs() == []
     assert (store.last_key_no(), store.next_run_no()) == (0, 1)
-    assert (store.leaf_counts(), store.settled()) == ({}, {})
+    assert (store.leaf_counts(), store.settled(), store.history()) == ({}, {}, [])
 
 
 def test_a_batch_can_be_read_back_whole(store: LogStore) -> None:

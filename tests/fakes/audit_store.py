@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from podium_audit.commands import HISTORY_EVENTS
 from podium_audit.ports import (
     USE_KEY_FIELDS,
     Batch,
@@ -122,6 +123,11 @@ class FakeLogStore:
     def leaves(self, begin: int, end: int) -> list[bytes]:
         """Return leaves by index."""
         return [row.data for row in self.leaf_rows[begin:end]]
+
+    def history(self) -> list[tuple[int, bytes]]:
+        """Return leaves about the log itself."""
+        firsts = [row.first_index for key, row in self.events_.items() if key.startswith(HISTORY_EVENTS)]
+        return [(index, self.leaf_rows[index].data) for index in sorted(firsts)]
 
     def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:
         """Return a run with its end."""

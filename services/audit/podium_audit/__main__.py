@@ -2,12 +2,14 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from podium_audit import http
 from podium_audit.assembly import PERMISSIONS, Audit, open_audit
 from podium_audit.intake.serving import serve_intake
 from podium_audit.settings import AuditSettings
+from podium_audit.shut_log import verb_of
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.http_server import listen
@@ -60,10 +62,22 @@ async def _show_health(server: GrpcServer, audit: Audit) -> None:
         await asyncio.sleep(_HEALTH_EVERY_S)
 
 
+def _perform(verb: Callable[[AuditSettings], str], settings: AuditSettings) -> int:
+    try:
+        sys.stdout.write(verb(settings))
+    except PodiumError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 1
+    return 0
+
+
 def main() -> None:
     """Run the service."""
-    settings = load_settings(AuditSettings, sys.argv[1:])
+    verb = verb_of(sys.argv[1:])
+    settings = load_settings(AuditSettings, [] if verb else sys.argv[1:])
     configure_logging("audit", settings.log_level)
+    if verb is not None:
+        sys.exit(_perform(verb, settings))
     run_service(lambda: serve(settings))
 
 

@@ -3,8 +3,8 @@
 Apart from `__main__`, so that tests can have a whole service without a process.
 """
 
-from collections.abc import Coroutine, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +39,7 @@ from podium_audit.leases import Leases, MemoryLeases
 from podium_audit.limit_servicer import LimitServicer
 from podium_audit.log import Log
 from podium_audit.ports import StoreError
+from podium_audit.proofs import history
 from podium_audit.readers import Readers, View
 from podium_audit.sealing import Reaper, Sealer
 from podium_audit.servicer import AuditServicer
@@ -140,9 +141,15 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     clock = clock or SystemClock()
     ids = RandomIds(clock)
     tenants = _tenants(settings, telemetry)
-    files = _files(settings)
+    files = settled_files(settings)
     leases = MemoryLeases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
-    log = _log(files, leases, settings, clock, tenants)
+    log = open_log(
+        files,
+        settings,
+        clock,
+        leases,
+        lambda tenant_id: tenants.current.keep_content(tenant_id),  # noqa: PLW0108 - the newest
+    )
     commit = _group_commit(log, settings, telemetry, clock)
     guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
     conversations = _conversations(files, settings, clock)
@@ -193,21 +200,22 @@ def _conversation_servicer(
     )
 
 
-def _log(
+def open_log(
     files: "Files",
-    leases: Leases,
     settings: AuditSettings,
     clock: Clock,
-    tenants: Watched[Tenants],
+    leases: Leases | None = None,
+    keeps_content: Callable[[str], bool] = lambda _: True,
 ) -> Log:
+    """Return the log over its files, not loaded yet."""
     return Log(
         files.store,
         files.run_keys,
         files.signer,
-        leases,
+        leases or MemoryLeases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms),
         clock,
         max_content_bytes=settings.max_content_bytes,
-        keeps_content=lambda tenant_id: tenants.current.keep_content(tenant_id),  # noqa: PLW0108 - the newest
+        keeps_content=keeps_content,
     )
 
 
@@ -297,7 +305,21 @@ class Files:
         self.store.close()
 
 
-def _files(settings: AuditSettings) -> Files:
+def settled_files(settings: AuditSettings) -> Files:
+    """Return what `open_files` does, after finishing or dropping a change of keys that broke off."""
+    files = open_files(settings)
+    if not files.signer.is_handing_over:
+        return files
+    with _usable(files):
+        files.store.open()
+        guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
+        history.settle(settings.keys, settings.origin, files.store, guard)
+    files.close()
+    return open_files(settings)
+
+
+def open_files(settings: AuditSettings) -> Files:
+    """Return the stores, not connected yet, with their keys. Raises PodiumError for keys that do not fit."""
     data_dir, keys_dir = settings.data_dir, settings.keys
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     keys.init_keys(keys_dir, log_exists=(data_dir / LOG_FILE).exists())
@@ -306,10 +328,15 @@ def _files(settings: AuditSettings) -> Files:
         SqliteStore(data_dir / LOG_FILE, busy_s=settings.commit_wait_s),
         SqliteRunKeys(data_dir / RUN_KEYS_FILE, wrapper),
         SqliteConversations(data_dir / CONVERSATIONS_FILE, busy_s=settings.commit_wait_s),
-        CheckpointSigner(settings.origin, keys.FileSigner(keys_dir / keys.SIGNING_KEY_FILE)),
+        _signer(settings),
         wrapper,
         data_dir,
     )
+
+
+def _signer(settings: AuditSettings) -> CheckpointSigner:
+    signer, former = keys.signers(settings.keys)
+    return CheckpointSigner(settings.origin, signer, former=former)
 
 
 def _slices(tenants: Watched[Tenants], settings: AuditSettings, clock: Clock) -> Slices:
@@ -321,14 +348,21 @@ def _slices(tenants: Watched[Tenants], settings: AuditSettings, clock: Clock) ->
 
 
 async def _start(files: Files, guard: HeadGuard, commit: GroupCommit, conversations: Conversations) -> None:
+    with _usable(files):
+        files.store.open()
+        guard.check(files.store)
+        files.run_keys.open(files.store.last_key_no())
+        await conversations.open()
+        await commit.start()
+
+
+@contextmanager
+def _usable(files: Files) -> Iterator[None]:
+    """Let go of the files if they turn out not to be usable; then it raises PodiumError."""
     with ExitStack() as undo:
         undo.callback(files.close)
         try:
-            files.store.open()
-            guard.check(files.store)
-            files.run_keys.open(files.store.last_key_no())
-            await conversations.open()
-            await commit.start()
+            yield
         except StoreError as error:
             message = f"the log cannot be used: {error}"
             raise PodiumError(Code.INVALID_REQUEST, message, reason="LOG_UNUSABLE") from None

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from podium_core.domain.plan import Plan
 from podium_core.domain.policy import Verdict
 from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunKind, RunOutcome
 from podium_core.domain.usage import Usage
+
+HISTORY_EVENTS = "audit.history."
+"""How the event ids of what befell the log itself begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +218,22 @@ class Grade:
     of_any_key: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class RecordHistory:
+    """Record what befell the log itself: a change of its key, or a loss. Only we ourselves do."""
+
+    event: Event
+    type: str
+    facts: Mapping[str, Any]
+    run_id: str = ""
+
+
 RunCommand = (
     AppendPlan | AppendNote | PutContent | BeginAttempt | EndAttempt | Seal | RecordRead | StopRun | Grade
 )
 """A command about a run that is there already; only a note may name none."""
 
-Command = OpenRun | RunCommand | SetStop
+Command = OpenRun | RunCommand | SetStop | RecordHistory
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Lines of canonical JSON, built from one checkpoint. They are made one by one, si
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -16,6 +16,7 @@ from podium_audit.readers import View
 from podium_audit.run_page import FoundRun, read_part
 from podium_audit.run_state import PARTS_PER_LEAF
 from podium_audit.tiles import TileNodes, inclusion_proof
+from podium_core.domain import merkle
 
 FORMAT = "podium-export/1"
 
@@ -24,7 +25,7 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=F
 
 @dataclass(frozen=True, slots=True)
 class ExportOf:
-    """What is exported, under which checkpoint."""
+    """What is exported, under which checkpoint; `since` asks how that continues a smaller log."""
 
     found: FoundRun
     origin: str
@@ -32,6 +33,7 @@ class ExportOf:
     note: str
     size: int
     with_content: bool
+    since: int | None = None
 
 
 def lines(view: View, export: ExportOf) -> Iterator[bytes]:
@@ -62,18 +64,27 @@ def _body(view: View, export: ExportOf) -> Iterator[dict[str, Any]]:
     }
     yield {"line": "checkpoint", "note": export.note}
     nodes = TileNodes(view.log)
+    for index, data in view.log.history():
+        if index < export.size:
+            yield _leaf("history", nodes, index, data, export.size)
+    if export.since is not None:
+        proof = merkle.consistency_path(export.since, export.size, nodes)
+        yield {"line": "consistency", "from": export.since, "proof": _texts(proof)}
     for index, data in leaves:
-        proof = inclusion_proof(nodes, index, export.size)
-        yield {
-            "line": "leaf",
-            "index": index,
-            "leaf": data.decode(),
-            "proof": [base64.b64encode(item).decode() for item in proof],
-        }
+        yield _leaf("leaf", nodes, index, data, export.size)
     if key is not None:
         records = [(index, json.loads(data)) for index, data in leaves]
         yield from _contents(view, export, key, records)
         yield from _bodies(key, records)
+
+
+def _leaf(kind: str, nodes: TileNodes, index: int, data: bytes, size: int) -> dict[str, Any]:
+    proof = inclusion_proof(nodes, index, size)
+    return {"line": kind, "index": index, "leaf": data.decode(), "proof": _texts(proof)}
+
+
+def _texts(hashes: Iterable[bytes]) -> list[str]:
+    return [base64.b64encode(item).decode() for item in hashes]
 
 
 def _is_kept(view: View, leaves: list[tuple[int, bytes]]) -> bool:

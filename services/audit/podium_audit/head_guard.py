@@ -4,7 +4,7 @@ import asyncio
 import logging
 from pathlib import Path
 
-from podium_audit.checkpoint import CheckpointSigner
+from podium_audit.checkpoint import Checkpoint, CheckpointSigner
 from podium_audit.keys import CHECKPOINT_FILE, write_private
 from podium_audit.log import Log
 from podium_audit.ports import LogReader
@@ -27,24 +27,31 @@ class HeadGuard:
         self._interval_s = interval_s
         self._written = ""
 
-    def check(self, reader: LogReader) -> None:
-        """Refuse (PodiumError) a database that has lost leaves or holds others; raises StoreError too."""
+    def kept(self) -> tuple[str, Checkpoint] | None:
+        """Return the note in the file and what it says; None without one. PodiumError: not ours."""
         if not self._file.exists():
-            return
+            return None
         try:
-            kept = self._signer.read(self._file.read_text())
+            note = self._file.read_text()
+            return note, self._signer.read(note)
         except (OSError, ValueError):
             raise _refused("the checkpoint file beside the signing key is not one of this log") from None
+
+    def check(self, reader: LogReader) -> None:
+        """Refuse (PodiumError) a database that has lost leaves or holds others; raises StoreError too."""
+        found = self.kept()
+        if found is None:
+            return
+        kept = found[1]
         checkpoint = reader.checkpoint()
         size = checkpoint.size if checkpoint is not None else 0
         if size < kept.size:
             raise _refused(
                 f"the database holds {size} leaves, but {kept.size} were signed:"
-                " it was replaced by an older copy, restore the newest one"
+                " it was replaced by an older copy, restore the newest one;"
+                " if there is none, `podium-audit recover` goes on without them and records the loss"
             )
-        nodes = TileNodes(reader)
-        peaks = [nodes(level, index) for level, index in merkle.subtrees(0, kept.size)]
-        if peaks and merkle.fold(peaks) != kept.root:
+        if merkle.root_of(kept.size, TileNodes(reader)) != kept.root:
             raise _refused(f"the database's first {kept.size} leaves are not those that were signed")
 
     async def keep(self, log: Log) -> None:

@@ -35,6 +35,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _MAX_LIMIT: Final = 200
 _DEFAULT_LIMIT: Final = 50
+_MAX_SIZE: Final = 2**53 - 1
 _MAX_READS: Final = 64
 _MAX_READS_OF_TENANT: Final = 16
 _BEARER: Final = "Bearer "
@@ -97,16 +98,22 @@ class AuditHttp:
         return web.Response(text=text, content_type="application/json", headers=pages.HEADERS)
 
     async def _export(self, request: web.Request) -> web.StreamResponse:
-        with_content = pages.flag("content", pages.query(request, "content").get("content", "true"))
+        asked = pages.query(request, "content", "since")
+        with_content = pages.flag("content", asked.get("content", "true"))
+        since = pages.number("since", asked["since"], low=0, high=_MAX_SIZE) if "since" in asked else None
         found = await self._find(request)
         applied = await self._record(request, found, "export", with_content=with_content)
+        size = self.signer.read(applied.checkpoint).size
+        if since is not None and since > size:
+            raise invalid(f"since must be a size that the log has had: it has {size} leaves", param="since")
         wanted = export.ExportOf(
             found=found,
             origin=self.signer.origin,
             vkey=self.signer.vkey,
             note=applied.checkpoint,
-            size=self.signer.read(applied.checkpoint).size,
+            size=size,
             with_content=with_content,
+            since=since,
         )
         chunks = self.readers.stream(lambda view: export.lines(view, wanted))
         async with aclosing(chunks):

@@ -14,6 +14,7 @@ from podium_audit.ports import StoreError
 from podium_core.domain.errors import Code, PodiumError
 
 SIGNING_KEY_FILE = "signing.key"
+NEXT_SIGNING_KEY_FILE = "signing.key.next"
 ENCRYPTION_KEY_FILE = "encryption.key"
 CHECKPOINT_FILE = "checkpoint.note"
 
@@ -77,6 +78,35 @@ def init_keys(directory: Path, *, log_exists: bool) -> None:
         write_private(file, secrets.token_hex(_KEY_BYTES) + "\n")
 
 
+def signers(directory: Path) -> tuple[FileSigner, FileSigner | None]:
+    """Return the signing key, and the former one while a change of keys has begun and may have been recorded.
+
+    Raises PodiumError when a key cannot be used.
+    """
+    now = FileSigner(directory / SIGNING_KEY_FILE)
+    following = directory / NEXT_SIGNING_KEY_FILE
+    return (FileSigner(following), now) if following.exists() else (now, None)
+
+
+def make_next_signing_key(directory: Path) -> None:
+    """Make the key that will follow, durably, unless it is there from an attempt that broke off."""
+    file = directory / NEXT_SIGNING_KEY_FILE
+    if not file.exists():
+        write_private(file, secrets.token_hex(_KEY_BYTES) + "\n")
+
+
+def take_next_signing_key(directory: Path) -> None:
+    """Put the key that follows in the place of the signing key, which is gone from then on."""
+    (directory / NEXT_SIGNING_KEY_FILE).replace(directory / SIGNING_KEY_FILE)
+    _make_durable(directory)
+
+
+def drop_next_signing_key(directory: Path) -> None:
+    """Forget a key that was never recorded."""
+    (directory / NEXT_SIGNING_KEY_FILE).unlink()
+    _make_durable(directory)
+
+
 def write_private(file: Path, text: str) -> None:
     """Replace a file that only we may read, durably."""
     draft = file.with_name(f".{file.name}.new")
@@ -89,11 +119,15 @@ def write_private(file: Path, text: str) -> None:
     finally:
         os.close(descriptor)
     draft.replace(file)
-    directory = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+    _make_durable(file.parent)
+
+
+def _make_durable(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(directory)
+        os.fsync(descriptor)
     finally:
-        os.close(directory)
+        os.close(descriptor)
 
 
 def _read_key(file: Path) -> bytes:

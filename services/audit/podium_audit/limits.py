@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from podium_audit.commands import Part
+from podium_audit.commands import HISTORY_EVENTS, Part
 from podium_core.domain.errors import Code, PodiumError, invalid
 
 MAX_TEXT_LENGTH = 512
@@ -23,6 +23,13 @@ def check_id(name: str, value: str) -> None:
         raise invalid(
             f"{name} must be 1 to 128 letters, digits, dots, colons, dashes or underscores", param=name
         )
+
+
+def check_event_id(event_id: str, *, is_history: bool) -> None:
+    """Raise PodiumError (INVALID_REQUEST) unless `event_id` is plain; the log's own are for nobody else."""
+    check_id("event_id", event_id)
+    if event_id.startswith(HISTORY_EVENTS) != is_history:
+        raise invalid(f"event_id must not begin with {HISTORY_EVENTS}", param="event_id")
 
 
 def check_word(name: str, value: str) -> None:

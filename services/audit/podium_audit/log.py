@@ -20,6 +20,7 @@ from podium_audit.commands import (
     Grade,
     OpenRun,
     PutContent,
+    RecordHistory,
     RecordRead,
     RunCommand,
     Seal,
@@ -184,7 +185,7 @@ class Log:
         Raises PodiumError when it is refused, and StoreError when the store cannot answer a question;
         then it has changed nothing.
         """
-        limits.check_id("event_id", command.event.event_id)
+        limits.check_event_id(command.event.event_id, is_history=isinstance(command, RecordHistory))
         known = self.state.event(command.event.event_id)
         applied = self._apply(command) if known is None else self._repeat(command, known)
         if not applied.checkpoint:
@@ -254,6 +255,9 @@ class Log:
             return Applied(indices)
         if isinstance(command, OpenRun):
             return self._open(command, now_us)
+        if isinstance(command, RecordHistory):
+            draft = Draft(command.type, dict(command.facts), in_run=False)
+            return Applied(self.state.stage(command.event, None, [draft], now_us))
         if isinstance(command, AppendNote) and not command.run_id:
             without_run = opening.append_note(None, command, self._max_bytes)
             return Applied(self.state.stage(command.event, None, without_run, now_us))

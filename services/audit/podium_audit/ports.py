@@ -177,6 +177,10 @@ class LogReader(Protocol):
         """Return the bytes of the leaves from index `begin` to before `end`, as far as there are any."""
         ...
 
+    def history(self) -> list[tuple[int, bytes]]:
+        """Return (index, bytes) of every leaf about the log itself, ascending."""
+        ...
+
     def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:
         """Return a run by its id, with its end when it is sealed."""
         ...

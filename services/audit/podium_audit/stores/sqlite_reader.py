@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from podium_audit.commands import HISTORY_EVENTS
 from podium_audit.ports import CheckpointRow, RunRow, SealRow, StoreError, UseRow
 
 _RUN_COLUMNS = ", ".join(f"runs.{name}" for name in RunRow._fields)
@@ -51,6 +52,15 @@ class SqliteReads:
         """Return the bytes of the leaves from index `begin` to before `end`, as far as there are any."""
         query = "SELECT data FROM leaves WHERE leaf_index >= ? AND leaf_index < ? ORDER BY leaf_index"
         return [row[0] for row in self._all(query, begin, end)]
+
+    def history(self) -> list[tuple[int, bytes]]:
+        """Return (index, bytes) of every leaf about the log itself, ascending."""
+        return self._all(
+            "SELECT leaf_index, data FROM events JOIN leaves ON leaf_index = first_index"
+            " WHERE event_id > ? AND event_id < ? ORDER BY leaf_index",
+            HISTORY_EVENTS,
+            HISTORY_EVENTS + "~",
+        )
 
     def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:
         """Return a run by its id, with its end when it is sealed."""

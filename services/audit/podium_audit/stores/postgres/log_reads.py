@@ -66,6 +66,10 @@ class PostgresReads:
         query: LiteralString = f"SELECT data FROM leaves WHERE {_ON_SHELVES} ORDER BY leaf_index"  # noqa: S608 - constants
         return [row[0] for row in self._all(query, begin=begin, end=end)]
 
+    def history(self) -> list[tuple[int, bytes]]:
+        """Return (index, bytes) of every leaf about the log itself, ascending."""
+        return self._all("SELECT leaf_index, data FROM history ORDER BY leaf_index")
+
     def run(self, run_id: str) -> tuple[RunRow, SealRow | None] | None:
         """Return a run by its id, with its end when it is sealed."""
         row = self._one(f"{_RUNS} WHERE run_id = %(run_id)s", run_id=run_id)

@@ -103,6 +103,8 @@ _TABLES: tuple[LiteralString, ...] = (
         PRIMARY KEY (level, tile_index)
     )""",
     "CREATE TABLE checkpoints (size bigint PRIMARY KEY, note text NOT NULL)",
+    # Copies of the leaves about the log itself: they outlive their shelf, and are nobody's secret.
+    "CREATE TABLE history (leaf_index bigint PRIMARY KEY, data bytea NOT NULL)",
     """CREATE TABLE leaf_counts (
         tenant_id text PRIMARY KEY,
         leaf_count bigint NOT NULL
@@ -150,13 +152,14 @@ _TABLES: tuple[LiteralString, ...] = (
 )
 
 _RIGHTS: tuple[LiteralString, ...] = (
-    "GRANT SELECT, INSERT ON runs, seals, leaves, events, contents, checkpoints TO podium_audit_writer",
+    """GRANT SELECT, INSERT ON runs, seals, leaves, events, contents, checkpoints, history
+        TO podium_audit_writer""",
     """GRANT SELECT, INSERT, UPDATE ON tiles, leaf_counts, settled, stops, grade_tallies, uses, probe
         TO podium_audit_writer""",
     "GRANT SELECT, UPDATE ON head TO podium_audit_writer",
     "GRANT SELECT ON shelves, podium_schema TO podium_audit_writer",
     "GRANT SELECT, INSERT, DELETE ON open_runs TO podium_audit_writer",
-    "GRANT SELECT ON runs, seals, leaves, contents, uses, tiles, checkpoints TO podium_audit_reader",
+    "GRANT SELECT ON runs, seals, leaves, contents, uses, tiles, checkpoints, history TO podium_audit_reader",
     "GRANT SELECT (first_index, shelf) ON events TO podium_audit_reader",
     """DO $$
     DECLARE named text;
@@ -188,8 +191,8 @@ _APPEND_ONLY: tuple[LiteralString, ...] = (
     """DO $$
     DECLARE named text; argument text;
     BEGIN
-        FOR named, argument IN VALUES ('checkpoints', ''), ('runs', '''shelf'''), ('seals', '''shelf'''),
-                ('events', '''shelf''') LOOP
+        FOR named, argument IN VALUES ('checkpoints', ''), ('history', ''), ('runs', '''shelf'''),
+                ('seals', '''shelf'''), ('events', '''shelf''') LOOP
             EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON %I'
                 ' FOR EACH ROW EXECUTE FUNCTION podium_append_only(%s)', named, argument);
             EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I'

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, LiteralString
 
+from podium_audit.commands import HISTORY_EVENTS
 from podium_audit.ports import (
     USE_KEY_FIELDS,
     Batch,
@@ -25,6 +26,7 @@ _TABLES: Final[dict[str, tuple[str, ...]]] = {
     "events": (_TEXT, _BYTES, _BIGINT, _INTEGER, _INTEGER),
     "contents": (_INTEGER, _BIGINT, _INTEGER, _TEXT, _BYTES),
     "open_runs": (_BIGINT,),
+    "history": (_BIGINT, _BYTES),
 }
 """What only ever grows, in an order that foreign keys allow, with the types of its columns."""
 _REPLACED: Final = {
@@ -81,6 +83,7 @@ def write(connection: Connection, batch: Batch) -> None:
         "events": _with_shelves(batch),
         "contents": [chunk for row in batch.contents for chunk in _chunks(row)],
         "open_runs": [(row.run_no,) for row in batch.runs],
+        "history": _history(batch),
     }
     for table, rows in rows_of.items():
         _execute(connection, _INSERTS[table], rows)
@@ -107,6 +110,12 @@ def _with_shelves(batch: Batch) -> list[tuple[Any, ...]]:
     if any(row.leaf_count > MAX_LEAVES_PER_EVENT for row in batch.events):
         raise StoreError(f"an event may make {MAX_LEAVES_PER_EVENT} leaves at most")
     return [(*row, batch.leaves[row.first_index - first].shelf) for row in batch.events]
+
+
+def _history(batch: Batch) -> list[tuple[Any, ...]]:
+    first = batch.leaves[0].leaf_index if batch.leaves else 0
+    found = [row.first_index for row in batch.events if row.event_id.startswith(HISTORY_EVENTS)]
+    return [(index, batch.leaves[index - first].data) for index in found]
 
 
 def _chunks(row: ContentRow) -> Iterator[tuple[Any, ...]]:

@@ -1,0 +1,48 @@
+"""Leaves about the log itself, found again on every store."""
+
+from pathlib import Path
+
+import pytest
+
+from podium_audit.ports import Batch, CheckpointRow, EventRow, LeafRow, LogStore
+from podium_audit.shelves import shelf_of
+from podium_audit.stores.postgres.log_store import Database, PostgresStore
+from podium_audit.stores.sqlite import SqliteStore
+from tests.fakes.audit_store import FakeLogStore
+
+SHELF = shelf_of(1_000)
+
+
+def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> LogStore:
+    store: LogStore
+    if kind == "fake":
+        store = FakeLogStore()
+    elif kind == "sqlite":
+        store = SqliteStore(folder / "log.db", busy_s=0.1)
+    else:
+        store = PostgresStore(Database(request.getfixturevalue("database_url"), lock_s=0.1))
+    store.open()
+    return store
+
+
+@pytest.mark.parametrize("kind", ["fake", "sqlite", "postgres"])
+def test_leaves_about_the_log_itself_are_found(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    store = opened(kind, request, tmp_path)
+    assert store.history() == []
+    store.begin()
+    store.commit(
+        Batch(
+            leaves=[LeafRow(at, None, b"leaf %d" % at, "", SHELF) for at in range(4)],
+            events=[
+                EventRow(event_id, b"." * 32, first, 1)
+                for first, event_id in enumerate(
+                    ("evt", "audit.history.1", "audit.histories", "audit.history.3")
+                )
+            ],
+            checkpoint=CheckpointRow(4, "note"),
+        )
+    )
+    assert store.history() == [(1, b"leaf 1"), (3, b"leaf 3")]
+    store.close()
