@@ -11,8 +11,10 @@ from podium_audit.stores.conversations import SqliteConversations
 from podium_audit.stores.postgres.connection import Session
 from podium_audit.stores.postgres.conversations import PostgresConversations
 from podium_audit.stores.postgres.item_keys import PostgresItemKeys
+from podium_audit.stores.postgres.log_schema import WRITER
 from podium_core.domain.conversation import ItemKind, ItemRange
 from tests.fakes.postgres_server import PostgresServer
+from tests.fakes.shared_database import shared_database
 
 Another = Callable[[], ConversationStore]
 KIND = ItemKind.RESPONSE
@@ -33,7 +35,7 @@ class Databases:
 
     def replica(self) -> PostgresConversations:
         item_keys = PostgresItemKeys(Session(self.keys, wait_s=5))
-        self.made.append(PostgresConversations(Session(self.main, wait_s=5), item_keys))
+        self.made.append(PostgresConversations(shared_database(self.main).session(WRITER), item_keys))
         self.made[-1].open()
         return self.made[-1]
 

@@ -9,10 +9,11 @@ import pytest
 
 from podium_audit.leases import Leases, MemoryLeases
 from podium_audit.sharing.leases import SharedLeases
-from podium_audit.stores.postgres.connection import Session
 from podium_audit.stores.postgres.leases import PostgresLeases
+from podium_audit.stores.postgres.log_schema import WRITER
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.ids import FakeClock
+from tests.fakes.shared_database import shared_database
 
 DEFAULT_MS, MAX_MS = 10_000, 30_000
 
@@ -27,7 +28,7 @@ class Replicas:
 
 
 async def shared(stack: AsyncExitStack, url: str, clock: FakeClock) -> SharedLeases:
-    of_log, of_loop = (PostgresLeases(Session(url, wait_s=5)) for _ in range(2))
+    of_log, of_loop = (PostgresLeases(shared_database(url).session(WRITER)) for _ in range(2))
     leases = SharedLeases(of_log, of_loop, clock, default_ms=DEFAULT_MS, max_ms=MAX_MS, wait_s=20)
     await leases.open()
     leases.keep_only({})

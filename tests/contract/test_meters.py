@@ -10,11 +10,12 @@ import pytest
 
 from podium_audit.sharing.meters import SharedMeters
 from podium_audit.slices import Granted, Meters, Slices, Wanted
-from podium_audit.stores.postgres.connection import Session
+from podium_audit.stores.postgres.log_schema import WRITER
 from podium_audit.stores.postgres.meters import PostgresMeters
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.limits import LimitKind, LimitName
+from tests.fakes.shared_database import shared_database
 
 VALID_NS = 2 * 10**9
 REQUESTS = LimitName("acme", "", LimitKind.REQUESTS)
@@ -24,7 +25,9 @@ LIMITS = {REQUESTS: 100, OF_KEY: 40, RUNS: 3}
 
 
 async def shared(stack: AsyncExitStack, url: str) -> SharedMeters:
-    meters = SharedMeters(PostgresMeters(Session(url, wait_s=5)), LIMITS.get, valid_ns=VALID_NS, wait_s=20)
+    meters = SharedMeters(
+        PostgresMeters(shared_database(url).session(WRITER)), LIMITS.get, valid_ns=VALID_NS, wait_s=20
+    )
     await meters.open()
     stack.push_async_callback(meters.close)
     return meters

@@ -80,7 +80,7 @@ class SharedLeases:
         self._filled_until_ns = 0
 
     async def open(self) -> None:
-        """Open the table. Raises StoreError."""
+        """Get ready. Raises StoreError."""
         await self._thread.do(self._of_loop.open)
 
     async def close(self) -> None:

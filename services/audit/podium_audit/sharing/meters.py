@@ -48,7 +48,7 @@ class SharedMeters:
         return self._valid_ns
 
     async def open(self) -> None:
-        """Open the table. Raises StoreError."""
+        """Get ready. Raises StoreError."""
         await self._thread.do(self._table.open)
 
     async def lease(self, holder_id: str, wishes: Sequence[Wish]) -> list[Lease]:

@@ -5,21 +5,19 @@ are vacuumed and its write-ahead log until it is recycled, of items as of keys.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, LiteralString
 
 import psycopg
 
 from podium_audit.ports import ItemRow, StoreError
 from podium_audit.stores.postgres.connection import Session
 from podium_audit.stores.postgres.item_keys import PostgresItemKeys
-from podium_audit.stores.postgres.migrations import Steps, migrate
 from podium_core.domain.conversation import ItemRange
 
 _BEHIND_IDS: Final = "~"
 
-STEPS: Final[Steps] = (
-    (
-        """CREATE TABLE items (
+TABLES: Final[tuple[LiteralString, ...]] = (
+    """CREATE TABLE items (
             version bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
             tenant_id text NOT NULL,
             kind text NOT NULL,
@@ -31,10 +29,9 @@ STEPS: Final[Steps] = (
             sealed bytea NOT NULL,
             UNIQUE (tenant_id, kind, item_id)
         )""",
-        # Sealed bytes do not get shorter by packing them.
-        "ALTER TABLE items ALTER COLUMN sealed SET STORAGE EXTERNAL",
-        "CREATE INDEX items_by_expiry ON items (expires_ms) WHERE expires_ms > 0",
-    ),
+    # Sealed bytes do not get shorter by packing them.
+    "ALTER TABLE items ALTER COLUMN sealed SET STORAGE EXTERNAL",
+    "CREATE INDEX items_by_expiry ON items (expires_ms) WHERE expires_ms > 0",
 )
 
 _READ: Final = (
@@ -57,9 +54,8 @@ class PostgresConversations:
         self._keys = keys
 
     def open(self) -> None:
-        """Make the tables where there are none."""
+        """Get the keys ready; the items' table is made with the log's."""
         self._keys.open()
-        migrate(self._session, "items", STEPS)
 
     def close(self) -> None:
         """Let go of the connections."""

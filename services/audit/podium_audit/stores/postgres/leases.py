@@ -4,19 +4,16 @@ The table is not logged: after a crash of the database it is empty, and every op
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, LiteralString
 
 from podium_audit.stores.postgres.connection import Session
-from podium_audit.stores.postgres.migrations import Steps, migrate
 
-STEPS: Final[Steps] = (
-    (
-        """CREATE UNLOGGED TABLE leases (
+TABLES: Final[tuple[LiteralString, ...]] = (
+    """CREATE UNLOGGED TABLE leases (
             run_id text PRIMARY KEY,
             ends_at timestamptz NOT NULL,
             taken_until timestamptz
         ) WITH (fillfactor = 50)""",
-    ),
 )
 
 _ASKED: Final = "unnest(%(run_ids)s::text[], %(lengths_ms)s::bigint[]) AS asked (run_id, length_ms)"
@@ -49,8 +46,9 @@ class PostgresLeases:
         self._session = session
 
     def open(self) -> None:
-        """Make the table where there is none."""
-        migrate(self._session, "leases", STEPS)
+        """Connect. The table is made with the log's."""
+        with self._session.use():
+            pass
 
     def close(self) -> None:
         """Let go of the connection."""

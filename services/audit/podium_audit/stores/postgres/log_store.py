@@ -28,6 +28,7 @@ from podium_audit.stores.postgres.log_reads import ROWS, PostgresReader, Postgre
 from podium_audit.stores.postgres.log_schema import READER, STEPS, WRITER
 from podium_audit.stores.postgres.log_writes import write
 from podium_audit.stores.postgres.migrations import migrate
+from podium_audit.stores.postgres.shared_tables import make_shared_tables
 from podium_audit.stores.postgres.shelves import PostgresShelves
 
 FENCED_AFTER_S: Final = 5.0
@@ -97,6 +98,7 @@ class PostgresStore(PostgresReads):
             owner = self._database.owner()
             try:
                 migrate(owner, "log", STEPS, wait_s=_MIGRATION_WAIT_S)
+                make_shared_tables(owner, wait_s=_MIGRATION_WAIT_S)
             finally:
                 owner.close()
             self._is_migrated = True

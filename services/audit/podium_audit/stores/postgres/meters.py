@@ -6,18 +6,16 @@ a crash of the database itself may forget the last moments (its commits here do 
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, LiteralString
 
 from podium_audit.slices import Lease, Meter, Wish, meter_class, unlimited
 from podium_audit.stores.postgres.connection import Connection, Session
-from podium_audit.stores.postgres.migrations import Steps, migrate
 from podium_core.domain.limits import LimitName
 
 _NS_PER_US: Final = 1_000
 
-STEPS: Final[Steps] = (
-    (
-        """CREATE TABLE meters (
+TABLES: Final[tuple[LiteralString, ...]] = (
+    """CREATE TABLE meters (
             tenant_id text NOT NULL,
             key_id text NOT NULL,
             kind text NOT NULL,
@@ -25,7 +23,6 @@ STEPS: Final[Steps] = (
             state text NOT NULL,
             PRIMARY KEY (tenant_id, key_id, kind)
         ) WITH (fillfactor = 50)""",
-    ),
 )
 
 _LOCKED: Final = """SELECT tenant_id, key_id, kind, metered_us, state
@@ -48,8 +45,9 @@ class PostgresMeters:
         self._session = session
 
     def open(self) -> None:
-        """Make the table where there is none. Raises StoreError."""
-        migrate(self._session, "meters", STEPS)
+        """Connect. The table is made with the log's."""
+        with self._session.use():
+            pass
 
     def close(self) -> None:
         """Let go of the connection."""
