@@ -34,6 +34,11 @@ class _Drop:
     def put(self, delta: Delta) -> None:
         """Take output and forget it."""
 
+    @property
+    def has_room(self) -> bool:
+        """Say yes."""
+        return True
+
     async def room(self) -> None:
         """Return at once."""
 

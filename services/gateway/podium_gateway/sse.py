@@ -12,6 +12,10 @@ _HEADERS = {
 }
 
 
+_SHORT_BYTES = 16 * 1024
+"""Far below what a transport buffers before its writer must wait."""
+
+
 class ClientGoneError(Exception):
     """The client hung up or has stopped reading."""
 
@@ -37,12 +41,16 @@ class EventStream:
 
     async def send(self, text: str) -> None:
         """Send in one write; raise ClientGoneError when nobody takes it within the stall timeout."""
+        # A provider's tool arguments may hold half a surrogate pair, which UTF-8 cannot.
+        data = text.encode(errors="replace")
         try:
+            if self._response.prepared and self._is_short(data):
+                await self._response.write(data)
+                return
             async with asyncio.timeout(self._stall_timeout_s):
                 if not self._response.prepared:
                     await self._response.prepare(self._request)
-                # A provider's tool arguments may hold half a surrogate pair, which UTF-8 cannot.
-                await self._response.write(text.encode(errors="replace"))
+                await self._response.write(data)
         except (ConnectionError, TimeoutError):
             self.abort()
             raise ClientGoneError from None
@@ -54,6 +62,11 @@ class EventStream:
                 await self._response.write_eof()
         except (ConnectionError, TimeoutError):
             self.abort()
+
+    def _is_short(self, data: bytes) -> bool:
+        """Whether a write cannot have to wait: nothing waits to be read, and this fits what may."""
+        transport = self._request.transport
+        return len(data) < _SHORT_BYTES and transport is not None and not transport.get_write_buffer_size()
 
     def abort(self) -> None:
         """Cut the connection: the client must not take what it has for the whole."""

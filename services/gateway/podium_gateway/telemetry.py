@@ -7,7 +7,7 @@ spans are made by the router and the conductor below the context that travels wi
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from opentelemetry import trace
+from opentelemetry import metrics, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -34,6 +34,8 @@ class RunTelemetry:
         self._clock = clock
         self._trusted = trusted_tenants
         meter = telemetry.meter
+        self._is_tracing = not isinstance(self._tracer, trace.NoOpTracer)
+        self._is_counting = not isinstance(meter, metrics.NoOpMeter)
         self._runs = meter.create_counter(names.METRIC_RUNS, "{run}", "Runs by outcome")
         self._active = meter.create_up_down_counter(names.METRIC_RUNS_ACTIVE, "{run}", "Runs under way")
         self._duration = meter.create_histogram(names.METRIC_RUN_DURATION, "s", "From admission to seal")
@@ -51,9 +53,9 @@ class RunTelemetry:
 
     def span(self, stage: str, facts: Facts) -> AbstractContextManager[None]:
         """Watch one stage of a run, as `podium_core.orchestration.ports.ObserverPort` asks."""
-        if stage == "step":
+        if stage == "step" and (self._is_tracing or self._is_counting):
             return self._step(facts)
-        if stage == "policy":
+        if stage == "policy" and self._is_tracing:
             return self._policy(facts)
         return nullcontext()
 

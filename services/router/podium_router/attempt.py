@@ -62,6 +62,11 @@ class Attempt:
             self.first_delta_us = self._elapsed_us()
         self._outbox.put(delta)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether the caller keeps up."""
+        return self._outbox.has_room
+
     async def room(self) -> None:
         """Wait until the caller has caught up."""
         await self._outbox.room()

@@ -49,7 +49,7 @@ class Completed:
 class BatchLimits:
     """When gathered deltas are sent: at the next multiple of `interval_s`, or at `size` characters."""
 
-    interval_s: float = 0.015
+    interval_s: float = 0.025
     size: int = 1_024
 
 
@@ -73,6 +73,7 @@ class Outbox:
         self._timer: asyncio.TimerHandle | None = None
         self._end: Completed | BaseException | None = None
         self._is_ready = False
+        self._is_listened_to = False
         self._signal = asyncio.Event()
         self._on_ready: Callable[[], None] = self._signal.set
         self._room = asyncio.Event()
@@ -84,9 +85,15 @@ class Outbox:
         return self._end is not None
 
     def permit(self, leaf_index: int) -> None:
-        """Tell the reader that the permit is there."""
+        """Tell the reader that the permit is there: at once, or, to one that listens, with what comes next.
+
+        Nobody acts on it while the attempt goes on, so that at the next tick is early enough.
+        """
         self._permitted = Permitted(leaf_index)
-        self._wake()
+        if self._is_listened_to:
+            self._arm(_next_tick(self._loop.time(), self._limits.interval_s))
+        else:
+            self._wake()
 
     def put(self, delta: Delta) -> None:
         """Add output; it is sent alone, or with what comes in the next moments."""
@@ -105,16 +112,20 @@ class Outbox:
             self._wake()
             if self._size >= self._limits.size * _FULL_AT_BATCHES:
                 self._room.clear()
-        elif self._timer is None and not self._is_ready:
+        elif not self._is_ready:
             if self._loop.time() >= self._due:
                 self._wake()
             else:
-                self._timer = self._loop.call_at(self._due, self._wake)
+                self._arm(self._due)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be put."""
+        return self._room.is_set()
 
     async def room(self) -> None:
         """Wait until the reader has taken enough that more may be put."""
-        if not self._room.is_set():
-            await self._room.wait()
+        await self._room.wait()
 
     def close(self, writer: "asyncio.Task[None]") -> None:
         """End the box when its writer is gone without a word: by a defect, or because it was stopped."""
@@ -131,6 +142,7 @@ class Outbox:
 
     def listen(self, on_ready: Callable[[], None]) -> None:
         """Call `on_ready` each time that `poll` may have something new, instead of waking `take`."""
+        self._is_listened_to = True
         self._on_ready = on_ready
 
     async def take(self) -> Permitted | Delta | Completed:
@@ -146,17 +158,24 @@ class Outbox:
 
     def poll(self) -> Permitted | Delta | Completed | BaseException | None:
         """Return the next event, or the error that ended the attempt; None while there is nothing new."""
+        if not self._is_ready:
+            return None
         if self._permitted is not None:
             permitted, self._permitted = self._permitted, None
             return permitted
-        if self._size and self._is_ready:
+        if self._size:
             return self._take_batch()
-        if self._end is not None and not self._size:
-            return self._end
-        self._is_ready = False
-        if self._size and self._timer is None:
-            self._timer = self._loop.call_at(self._due, self._wake)
-        return None
+        if self._end is None:
+            self._is_ready = False
+        return self._end
+
+    def _arm(self, when_s: float) -> None:
+        if self._timer is None:
+            self._timer = self._loop.call_at(when_s, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._wake()
 
     def _wake(self) -> None:
         self._is_ready = True

@@ -33,6 +33,11 @@ class DeltaSink(Protocol):
         """Take output; never blocks."""
         ...
 
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be put now."""
+        ...
+
     async def room(self) -> None:
         """Wait until the reader has caught up enough to take more."""
         ...

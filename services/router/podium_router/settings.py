@@ -61,7 +61,7 @@ class RouterSettings(ServiceSettings):
     """First pause of a failing worker; it doubles with each failed probe."""
     breaker_max_pause_s: Seconds = 60.0
     """Longest pause of a failing worker."""
-    flush_interval_s: Annotated[float, Field(ge=0, le=1)] = 0.015
+    flush_interval_s: Annotated[float, Field(ge=0, le=1)] = 0.025
     """How long streamed output gathers before it is sent on. The first piece goes at once."""
     flush_chars: Count = 1_024
     """How much streamed output gathers before it is sent on."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -85,7 +86,7 @@ class Watched(Generic[T]):
 def _stamp(path: Path) -> tuple[int, int, int] | None:
     """What changes with the file: also its inode, since mounted files are replaced by renaming."""
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 - at each request: half the cost of Path.stat
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from functools import partial
 
 import pytest
 
@@ -148,3 +149,46 @@ async def test_nothing_is_lost_or_reordered(seed: int) -> None:
     await writer
     assert "".join(got) == "".join(sent)
     assert len(got) < len(sent)
+
+
+async def test_one_that_listens_hears_of_the_permit_with_what_comes_next() -> None:
+    outbox, woken = Outbox(BatchLimits(NEVER_S, 1_000)), asyncio.Event()
+    outbox.listen(woken.set)
+    outbox.permit(7)
+    assert outbox.poll() is None
+    assert not woken.is_set(), "nobody acts on a permit while the attempt goes on"
+    outbox.put(Delta("a"))
+    assert woken.is_set()
+    assert [outbox.poll(), outbox.poll(), outbox.poll()] == [Permitted(7), Delta("a"), None]
+
+
+async def test_one_that_listens_hears_of_the_permit_at_the_next_tick_at_the_latest() -> None:
+    outbox, woken = Outbox(BatchLimits(0.01, 1_000)), asyncio.Event()
+    outbox.listen(woken.set)
+    outbox.permit(7)
+    async with asyncio.timeout(5):
+        await woken.wait()
+    assert outbox.poll() == Permitted(7)
+
+
+async def test_boxes_that_gather_send_at_the_same_tick() -> None:
+    limits = BatchLimits(0.05, 1_000)
+    ticks: list[tuple[int, float]] = []
+    boxes = [Outbox(limits) for _ in range(3)]
+    loop = asyncio.get_running_loop()
+
+    def note(number: int) -> None:
+        ticks.append((number, loop.time()))
+
+    for number, box in enumerate(boxes):
+        box.listen(partial(note, number))
+        box.put(Delta("first"))
+        assert box.poll() == Delta("first")
+        await asyncio.sleep(0.001)
+        box.put(Delta("more"))
+    ticks.clear()
+    async with asyncio.timeout(5):
+        while len(ticks) < 3:
+            await asyncio.sleep(0.005)
+    assert sorted(number for number, _ in ticks) == [0, 1, 2]
+    assert len({round(at // 0.05) for _, at in ticks}) <= 2, "two ticks if the clock passed one meanwhile"

@@ -21,6 +21,10 @@ class Sink:
     def put(self, delta: Delta) -> None:
         self.deltas.append(delta)
 
+    @property
+    def has_room(self) -> bool:
+        return True
+
     async def room(self) -> None:
         return
 

@@ -34,6 +34,8 @@ _HTTP_OK: Final = 200
 _WRITE_BYTES: Final = 256 * 1024
 _MAX_ERROR_BYTES: Final = 64 * 1024
 _ERROR_READ_S: Final = 1.0
+_MAX_SLACK_S: Final = 1.0
+_SLACK_SHARE: Final = 0.1
 _DRAIN_S: Final = 0.25
 _KEEP_ALIVE_S: Final = 20.0
 _USER_AGENT: Final = "podium-router"
@@ -125,10 +127,14 @@ class Exchange:
 
 
 class Pause:
-    """The time until a stream's first output, then the time of each gap. A slow reader's time counts not."""
+    """The time until a stream's first output, then the time of each gap. A slow reader's time counts not.
+
+    A gap may last a tenth longer, a second at most, so that the timer need not be moved for each piece.
+    """
 
     def __init__(self, request: ProviderRequest) -> None:
         self._idle_s = request.timeouts.idle_s
+        self._slack_s = min(_MAX_SLACK_S, self._idle_s * _SLACK_SHARE)
         self._loop = asyncio.get_running_loop()
         self._first_by = self._loop.time() + request.timeouts.first_token_s
         self.limit = asyncio.timeout_at(self._first_by if request.stream else None)
@@ -139,7 +145,13 @@ class Pause:
 
     def restart(self, answer: Answer) -> None:
         """Something has come: wait anew. A comment or an empty delta is no output."""
-        self._set(self._first_by if answer.is_empty else self._loop.time() + self._idle_s)
+        if answer.is_empty:
+            self._set(self._first_by)
+            return
+        silent_by = self._loop.time() + self._idle_s
+        set_to = self.limit.when()
+        if set_to is None or not silent_by <= set_to <= silent_by + self._slack_s:
+            self._set(silent_by + self._slack_s)
 
     def error(self, answer: Answer) -> PodiumError | None:
         """Return what has taken too long; None when this was not it."""
@@ -148,7 +160,8 @@ class Pause:
         return failures.no_first_token() if answer.is_empty else failures.silent()
 
     def _set(self, when: float | None) -> None:
-        if not self.limit.expired():  # bytes may come in the very moment in which it ends
+        # Bytes may come in the very moment in which it ends.
+        if when != self.limit.when() and not self.limit.expired():
             self.limit.reschedule(when)
 
 

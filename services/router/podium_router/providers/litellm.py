@@ -185,8 +185,9 @@ class LitellmCall:
             delta = self._answer.take_chunk(fields)
             if delta is not None and self._sink is not None and self._pause is not None:
                 self._sink.put(delta)
-                self._pause.suspend()
-                await self._sink.room()
+                if not self._sink.has_room:
+                    self._pause.suspend()
+                    await self._sink.room()
                 self._pause.restart(self._answer)
 
 

@@ -111,8 +111,9 @@ class NativeCall:
             if events:
                 if _take_events(events, answer, sink):
                     return True
-                pause.suspend()
-                await sink.room()
+                if not sink.has_room:
+                    pause.suspend()
+                    await sink.room()
             pause.restart(answer)
         if not (_take_last(parser.finish(), answer, sink) or answer.finish_reason):
             raise failures.stream_cut()
