@@ -301,6 +301,7 @@ async def test_foreign_reasoning_and_searches_in_the_history_do_no_harm() -> Non
         ({"tools": [{"type": "code_interpreter", "container": {}}]}, "tools[0].type", "unsupported_tool"),
         ({"api_base": "http://x"}, "api_base", "unknown_parameter"),
         ({"prompt": {"id": "p"}}, "prompt", "unsupported_parameter"),
+        ({"conversation": "conv_1"}, "conversation", "unsupported_parameter"),
         ({"truncation": "auto"}, "truncation", "invalid_value"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type", "unsupported_item"),
         (

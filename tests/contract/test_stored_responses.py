@@ -319,3 +319,67 @@ async def test_what_is_deleted_while_it_is_performed_stops_and_does_not_come_bac
     assert recorder.only.sealed is not None
     assert recorder.only.sealed.outcome.value == "cancelled"
     assert kept.items == {}
+
+
+async def test_calls_images_and_results_are_listed_as_they_were_sent() -> None:
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
+    asked: Any = [
+        {"role": "user", "content": [{"type": "input_text", "text": "See"}, image]},
+        {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "42"},
+        {"role": "user", "content": "Well?"},
+    ]
+    seeing = pool(worker("alpha", modalities=frozenset({"text", "image"})))
+    async with _client(workers_of=seeing) as (client, _):
+        made = await client.responses.create(model="worker/alpha", input=asked)
+        page = (await client.responses.input_items.list(made.id, order="asc")).to_dict()
+    listed: Any = page["data"]
+    message, call, output, last = listed
+    assert message["content"] == asked[0]["content"]
+    assert {**call, **asked[1]} == call
+    assert {**output, **asked[2]} == output
+    assert last["content"] == [{"type": "input_text", "text": "Well?"}]
+
+
+async def test_what_an_unfinished_response_was_asked_is_not_listed_yet() -> None:
+    gate = asyncio.Event()
+    async with _client(workers=FakeWorkers(default=Reply(gate=gate))) as (client, _):
+        job = await client.responses.create(model="worker/alpha", input=ASKED, background=True)
+        with pytest.raises(openai.ConflictError) as caught:
+            await client.responses.input_items.list(job.id)
+        assert caught.value.code == "response_unanswered"
+        gate.set()
+        await _finished(client, job.id)
+        assert len((await client.responses.input_items.list(job.id)).data) == 1
+
+
+async def test_what_a_response_was_asked_can_be_listed() -> None:
+    kept = FakeConversations()
+    asked: Any = [
+        {"role": "user", "content": "Hello"},
+        {"type": "message", "role": "assistant", "content": "Hi."},
+        {"role": "user", "content": [{"type": "input_text", "text": ASKED}]},
+    ]
+    async with _client(conversations=kept) as (client, _):
+        first = await client.responses.create(model="worker/alpha", input=asked)
+        job = await client.responses.create(
+            model="worker/alpha", input="Sure?", previous_response_id=first.id, background=True
+        )
+        await _finished(client, job.id)
+    async with _client(conversations=kept) as (client, _):
+        listed = [item.to_dict() async for item in client.responses.input_items.list(first.id, limit=2)]
+        assert [item["content"][0] for item in listed] == [  # type: ignore[index]
+            {"type": "input_text", "text": ASKED},
+            {"type": "output_text", "text": "Hi."},
+            {"type": "input_text", "text": "Hello"},
+        ]
+        oldest = await client.responses.input_items.list(first.id, order="asc", limit=1)
+        assert (oldest.data[0].to_dict(), oldest.has_more) == (listed[2], True)
+        (only,) = (await client.responses.input_items.list(job.id)).data
+        assert only.to_dict()["content"] == [{"type": "input_text", "text": "Sure?"}]
+        with pytest.raises(openai.BadRequestError) as caught:
+            await client.responses.input_items.list(first.id, after="unknown")
+        assert caught.value.param == "after"
+        await client.responses.delete(first.id)
+        with pytest.raises(openai.NotFoundError):
+            await client.responses.input_items.list(first.id)

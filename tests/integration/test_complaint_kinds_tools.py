@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import AsyncOpenAI
 
-from tests.fakes.stack import running_stack
+from tests.fakes.stack import Stack, running_stack
 from tests.fakes.upstream import DONE, USAGE, Reply, answer, chunk, event
 
 TOOLS = [
@@ -182,6 +183,25 @@ async def test_every_parameter_is_passed_or_refused_by_name_or_told_of(tls_dir: 
                 assert stack.sent[-1][name] == value
 
 
+async def in_responses(stack: Stack, **changes: Any) -> list[dict[str, Any]]:
+    """Return the parts of the answer's message in Responses, the same streamed or not."""
+    parts: list[list[dict[str, Any]]] = []
+    async with AsyncOpenAI(
+        base_url=f"http://127.0.0.1:{stack.gateway.port}/v1",
+        api_key=stack.audit.tokens["key1"],
+        max_retries=0,
+    ) as client:
+        whole = await client.responses.create(model="worker/w", input="6 times 7?", **changes)
+        async with client.responses.stream(model="worker/w", input="6 times 7?", **changes) as stream:
+            final = await stream.get_final_response()
+    for response in (whole, final):
+        told: Any = response.to_dict()["output"]
+        (item,) = told
+        parts.append([{k: v for k, v in part.items() if k != "parsed"} for part in item["content"]])
+    assert parts[0] == parts[1]
+    return parts[0]
+
+
 async def test_log_probabilities_come_back_streamed_or_not(tls_dir: Path, tmp_path: Path) -> None:
     entry = {
         "token": "hi",
@@ -208,6 +228,8 @@ async def test_log_probabilities_come_back_streamed_or_not(tls_dir: Path, tmp_pa
         stack.upstream.default = Reply(json.dumps(whole).encode(), events)
         _, body = await stack.ask(logprobs=True, top_logprobs=1)
         came = await stack.stream(logprobs=True, top_logprobs=1)
+        told = await in_responses(stack, top_logprobs=1)
+    assert told == [{"type": "output_text", "text": "hi", "annotations": [], "logprobs": [entry]}]
     assert body["choices"][0]["logprobs"] == {"content": [entry], "refusal": None}
     found = [choice["logprobs"] for choice in came.choices if choice["logprobs"]]
     assert found == [{"content": [entry], "refusal": None}]
@@ -225,6 +247,7 @@ async def test_a_refusal_stays_a_refusal_streamed_or_not(tls_dir: Path, tmp_path
         stack.upstream.default = Reply(json.dumps(whole).encode(), events)
         _, body = await stack.ask()
         came = await stack.stream()
+        assert await in_responses(stack) == [{"type": "refusal", "refusal": "No."}]
     message = body["choices"][0]["message"]
     assert (message["content"], message["refusal"]) == (None, "No.")
     assert "".join(c["delta"].get("refusal") or "" for c in came.choices) == "No."

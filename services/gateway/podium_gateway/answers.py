@@ -177,7 +177,8 @@ class Asked:
     """One decoded request, and how its answer is told.
 
     `keep` is called with the answer before the client hears of its end. A run that `is_detached` goes on
-    without its client, who reads the response later; `conversation_after` are the messages that it ends.
+    without its client, who reads the response later; `conversation_after` are the messages it ends; those
+    from `asked[0]` to before `asked[1]` came with the request.
     """
 
     request: ClientRequest
@@ -185,6 +186,7 @@ class Asked:
     keep: Callable[[Answered, AnswerContext], Awaitable[None]] | None = None
     is_detached: bool = False
     conversation_after: Callable[[Fields], Sequence[Fields]] = _nothing
+    asked: tuple[int, int] = (0, 0)
 
 
 class Front(Protocol):

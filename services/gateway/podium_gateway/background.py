@@ -178,7 +178,9 @@ class Background:
                     heartbeat.heard()
             events = [*telling.events[:2], *(e for e in telling.events[2:] if not e.startswith(_HEARTBEAT))]
             response = _response_of(events[-1])
-            telling.state = StoredResponse(response, asked.conversation_after(response), events)
+            telling.state = StoredResponse(
+                response, asked.conversation_after(response), events, asked=asked.asked
+            )
         finally:
             heartbeat.stop()
             renewing.cancel()

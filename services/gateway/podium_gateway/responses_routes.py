@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from podium_core.domain.errors import Code, PodiumError
 from podium_gateway.background import Background
 from podium_gateway.codecs.fields import refuse
+from podium_gateway.codecs.listing import list_part, list_wanted
 from podium_gateway.codecs.openai_answer import json_text
+from podium_gateway.codecs.responses_input import input_items
 from podium_gateway.intake import Intake
 from podium_gateway.stored import StoredResponse, StoredResponses
 
@@ -27,6 +30,7 @@ class ResponsesRoutes:
         app.router.add_get("/v1/responses/{id}", self.read)
         app.router.add_delete("/v1/responses/{id}", self.delete)
         app.router.add_post("/v1/responses/{id}/cancel", self.cancel)
+        app.router.add_get("/v1/responses/{id}/input_items", self.input_items)
 
     async def read(self, request: web.Request) -> web.StreamResponse:
         """Show a response in its present state, or stream its events after `starting_after`."""
@@ -35,6 +39,22 @@ class ResponsesRoutes:
         if request.query.get("stream") == "true":
             return await self.background.resume(request, principal, response_id, _starting_after(request))
         return _shown(await self.background.read(principal, response_id))
+
+    async def input_items(self, request: web.Request) -> web.Response:
+        """List what a response was asked, the last item first unless asked otherwise."""
+        principal = self.intake.authenticator.principal(request.headers)
+        wanted = list_wanted(request.query, order="desc")
+        response_id = request.match_info["id"]
+        stored = await self.background.read(principal, response_id)
+        if not stored.conversation:
+            raise PodiumError(
+                Code.CONFLICT,
+                f"this response is {stored.response['status']}: what it was asked is kept with its answer",
+                reason="RESPONSE_UNANSWERED",
+            )
+        asked = stored.conversation[slice(*stored.asked)]
+        listed = list_part(input_items(asked, response_id), wanted)
+        return web.Response(text=json_text(listed), content_type=_JSON)
 
     async def delete(self, request: web.Request) -> web.Response:
         """Delete a response for good."""

@@ -26,7 +26,8 @@ _MS_PER_S = 1_000
 class StoredResponse:
     """One response in its present state.
 
-    `conversation` are the chat messages up to and with its answer. `events` are those of its stream, so that
+    `conversation` are the chat messages up to and with its answer; those from `asked[0]` to before `asked[1]`
+    came with the request itself. `events` are those of its stream, so that
     one that was cut can be resumed. While it is unfinished, its gateway lives until `alive_until_ms` (since
     1970, UTC) at least.
     """
@@ -35,6 +36,7 @@ class StoredResponse:
     conversation: Sequence[Mapping[str, object]] = ()
     events: Sequence[str] = field(default=(), repr=False)
     alive_until_ms: int = 0
+    asked: tuple[int, int] = (0, 0)
 
     @property
     def is_finished(self) -> bool:
@@ -61,7 +63,11 @@ class StoredResponses:
         if held is None or held["principal_id"] != principal.key_id:
             raise _unknown(response_id)
         stored = StoredResponse(
-            held["response"], held["conversation"], held["events"], held["alive_until_ms"]
+            held["response"],
+            held["conversation"],
+            held["events"],
+            held["alive_until_ms"],
+            tuple(held["asked"]),
         )
         if not stored.is_finished and stored.alive_until_ms < self._clock.now_ns() // _NS_PER_MS:
             return replace(stored, response={**stored.response, "status": "failed", "error": _GONE})
@@ -108,6 +114,7 @@ class StoredResponses:
             "conversation": list(stored.conversation),
             "events": list(stored.events),
             "alive_until_ms": alive_until_ms,
+            "asked": list(stored.asked),
         }
         key = _key(principal, str(stored.response["id"]))
         data = json.dumps(held, ensure_ascii=False).encode(errors="replace")

@@ -17,7 +17,7 @@ from podium_core.orchestration.events import RunFinished, StepResult
 from podium_core.orchestration.ports import Delta, Receipt
 from podium_gateway.codecs.anthropic_answer import MessageEncoder
 from podium_gateway.codecs.anthropic_request import decode_messages_request
-from podium_gateway.codecs.responses_answer import ResponseFrame
+from podium_gateway.codecs.responses_answer import ResponseFrame, output_items
 from podium_gateway.codecs.responses_events import ResponseEncoder
 from podium_gateway.codecs.responses_request import decode_responses_request
 from podium_gateway.codecs.strict_json import parse_object
@@ -190,4 +190,27 @@ def test_a_refusal_is_said_where_the_answer_would_be() -> None:
     assert told[-2]["delta"]["stop_reason"] == "refusal"
     response = ResponseEncoder(ResponseFrame("run_1", "podium", 1, {}, frozenset()))
     events = _read(response.delta(Delta(refusal="I cannot.")) + response.finish(finished, refusing, {}))
-    assert events[-1]["response"]["output"][0]["content"][0]["text"] == "I cannot."
+    assert [event["type"].removeprefix("response.") for event in events[:-1]] == [
+        "output_item.added",
+        "content_part.added",
+        "refusal.delta",
+        "refusal.done",
+        "content_part.done",
+        "output_item.done",
+    ]
+    (message_item,) = events[-1]["response"]["output"]
+    assert message_item["content"] == [{"type": "refusal", "refusal": "I cannot."}]
+
+
+def test_a_text_that_ends_in_a_refusal_loses_neither() -> None:
+    finished, step = _finished()
+    answer = replace(step, text="Well. ", refusal="No.")
+    response = ResponseEncoder(ResponseFrame("run_1", "podium", 1, {}, frozenset()))
+    told = response.delta(Delta("Well. ", refusal="No.")) + response.finish(finished, answer, {})
+    parts = _read(told)[-1]["response"]["output"][0]["content"]
+    assert [(part["type"], part.get("text") or part.get("refusal")) for part in parts] == [
+        ("output_text", "Well. "),
+        ("refusal", "No."),
+    ]
+    whole = output_items(ResponseFrame("run_1", "podium", 1, {}, frozenset()), answer, ())
+    assert [part["type"] for part in whole[0]["content"]] == ["output_text", "refusal"]  # type: ignore[attr-defined]

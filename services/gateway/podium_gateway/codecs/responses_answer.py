@@ -90,14 +90,14 @@ class ResponseFrame:
             "status": status,
         }
 
-    def message(self, index: int, text: str | None, status: str = "completed") -> Item:
-        """Return a message item; without content while `text` is None."""
+    def message(self, index: int, parts: Sequence[Item], status: str = "completed") -> Item:
+        """Return a message item."""
         return {
             "type": "message",
             "id": self.item_id("msg", index),
             "role": "assistant",
             "status": status,
-            "content": [] if text is None else [text_part(text)],
+            "content": list(parts),
         }
 
     def call(self, index: int, call: Mapping[str, object], status: str = "completed") -> Item:
@@ -122,9 +122,14 @@ def response_id(run_id: str) -> str:
     return f"resp_{run_id.rpartition('_')[2]}"
 
 
-def text_part(text: str) -> Item:
+def text_part(text: str, logprobs: Sequence[Mapping[str, object]] = ()) -> Item:
     """Return a message's text."""
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": list(logprobs)}
+
+
+def refusal_part(text: str) -> Item:
+    """Return why a worker gives no answer, in its own words."""
+    return {"type": "refusal", "refusal": text}
 
 
 def error_code(error: PodiumError) -> str:
@@ -157,8 +162,10 @@ def output_items(frame: ResponseFrame, answer: StepResult, summary: Sequence[str
     items: list[Item] = []
     if summary or answer.reasoning:
         items.append(frame.reasoning(0, summary, answer.reasoning))
-    if answer.words or not answer.tool_calls:
-        items.append(frame.message(len(items), answer.words))
+    parts = [text_part(answer.text, answer.logprobs)] if answer.text else []
+    parts += [refusal_part(answer.refusal)] if answer.refusal else []
+    if parts or not answer.tool_calls:
+        items.append(frame.message(len(items), parts or [text_part("")]))
     for call in answer.tool_calls:
         items.append(frame.call(len(items), call))
     return items

@@ -7,7 +7,7 @@ from podium_core.domain.errors import PodiumError
 from podium_core.orchestration.events import RunFinished, StepResult
 from podium_core.orchestration.ports import Delta
 from podium_gateway.codecs.openai_answer import json_text
-from podium_gateway.codecs.responses_answer import Item, ResponseFrame, text_part
+from podium_gateway.codecs.responses_answer import Item, ResponseFrame, refusal_part, text_part
 
 
 @dataclass(slots=True)
@@ -20,9 +20,26 @@ class _Open:
     text: list[str] = field(default_factory=list)
     call: dict[str, object] = field(default_factory=dict)
 
+    parts: list["_Part"] = field(default_factory=list)
+
     @property
     def whole(self) -> str:
         return "".join(self.text)
+
+
+@dataclass(slots=True)
+class _Part:
+    """A part of a message that still grows: its text, or a refusal."""
+
+    index: int
+    is_refusal: bool
+    text: list[str] = field(default_factory=list)
+    logprobs: list[Mapping[str, object]] = field(default_factory=list)
+
+    @property
+    def shown(self) -> Item:
+        text = "".join(self.text)
+        return refusal_part(text) if self.is_refusal else text_part(text, self.logprobs)
 
 
 class ResponseEncoder:
@@ -70,12 +87,14 @@ class ResponseEncoder:
             item.text.append(delta.reasoning)
             place = {**self._place(item, "rs"), "content_index": 0}
             texts.append(self._event("response.reasoning_text.delta", **place, delta=delta.reasoning))
-        if words := delta.text or delta.refusal:
-            self._close_reasoning(texts)
-            item = self._open_message(texts)
-            item.text.append(words)
-            place = {**self._place(item, "msg"), "content_index": 0}
-            texts.append(self._event("response.output_text.delta", **place, delta=words, logprobs=[]))
+        if delta.text:
+            part, place = self._said(delta.text, texts, is_refusal=False)
+            part.logprobs.extend(delta.logprobs)
+            told = list(delta.logprobs)
+            texts.append(self._event("response.output_text.delta", **place, delta=delta.text, logprobs=told))
+        if delta.refusal:
+            _, place = self._said(delta.refusal, texts, is_refusal=True)
+            texts.append(self._event("response.refusal.delta", **place, delta=delta.refusal))
         for position, call in enumerate(delta.tool_calls):
             self._close_reasoning(texts)
             index = call.get("index", position)
@@ -87,7 +106,7 @@ class ResponseEncoder:
         texts: list[str] = []
         self._close_reasoning(texts)
         if self._message is None and not self._calls:
-            self._open_message(texts)
+            self._said("", texts, is_refusal=False)
         if self._message is not None:
             self._close_message(self._message, texts)
         for item in self._calls.values():
@@ -143,20 +162,35 @@ class ResponseEncoder:
 
     # --- message ---------------------------------------------------------------------------------
 
-    def _open_message(self, texts: list[str]) -> _Open:
+    def _said(self, text: str, texts: list[str], *, is_refusal: bool) -> tuple[_Part, dict[str, object]]:
+        """Add text to a part of the message, opened if need be; return the part and its place."""
+        self._close_reasoning(texts)
         if self._message is None:
             self._message = item = self._opened("message")
-            self._added(item, self._frame.message(item.index, None, "in_progress"), texts)
-            place = {**self._place(item, "msg"), "content_index": 0}
-            texts.append(self._event("response.content_part.added", **place, part=text_part("")))
-        return self._message
+            self._added(item, self._frame.message(item.index, (), "in_progress"), texts)
+        item = self._message
+        part = next((part for part in item.parts if part.is_refusal == is_refusal), None)
+        if part is None:
+            part = _Part(len(item.parts), is_refusal)
+            item.parts.append(part)
+            place = self._part_place(item, part)
+            texts.append(self._event("response.content_part.added", **place, part=part.shown))
+        part.text.append(text)
+        return part, self._part_place(item, part)
+
+    def _part_place(self, item: _Open, part: _Part) -> dict[str, object]:
+        return {**self._place(item, "msg"), "content_index": part.index}
 
     def _close_message(self, item: _Open, texts: list[str]) -> None:
-        place = {**self._place(item, "msg"), "content_index": 0}
-        text = item.whole
-        texts.append(self._event("response.output_text.done", **place, text=text, logprobs=[]))
-        texts.append(self._event("response.content_part.done", **place, part=text_part(text)))
-        self._closed(item, self._frame.message(item.index, text), texts)
+        for part in item.parts:
+            place, shown = self._part_place(item, part), part.shown
+            if part.is_refusal:
+                texts.append(self._event("response.refusal.done", **place, refusal=shown["refusal"]))
+            else:
+                told = {"text": shown["text"], "logprobs": shown["logprobs"]}
+                texts.append(self._event("response.output_text.done", **place, **told))
+            texts.append(self._event("response.content_part.done", **place, part=shown))
+        self._closed(item, self._frame.message(item.index, [part.shown for part in item.parts]), texts)
 
     # --- tool calls ------------------------------------------------------------------------------
 

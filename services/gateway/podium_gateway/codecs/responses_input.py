@@ -5,7 +5,7 @@ read, and what came of them stands in the messages after them.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from podium_gateway.codecs.fields import as_array, as_choice, as_object, as_string, kind_of, refuse
 from podium_gateway.codecs.strict_json import shown
@@ -47,6 +47,51 @@ def decode_input(value: object) -> list[_Fields]:
                 reason="UNSUPPORTED_ITEM",
             )
     _show(pictures, made)
+    return made
+
+
+def input_items(messages: Sequence[Mapping[str, object]], response_id: str) -> list[_Fields]:
+    """Return messages that `decode_input` has made as the items that a client lists later."""
+    made: list[_Fields] = []
+    for message in messages:
+        role, content = str(message["role"]), message.get("content")
+        if role == "tool":
+            made.append(
+                {
+                    "type": "function_call_output",
+                    "call_id": message["tool_call_id"],
+                    "output": content,
+                }
+            )
+            continue
+        if content is not None:
+            made.append({"type": "message", "role": role, "content": _listed_parts(content, role)})
+        calls = message.get("tool_calls")
+        made.extend(
+            {"type": "function_call", "call_id": call["id"], **call["function"]}
+            for call in (calls if isinstance(calls, list) else ())
+        )
+    stem = response_id.rpartition("_")[2]
+    return [
+        {"id": f"in_{stem}_{index}", "status": "completed", **fields} for index, fields in enumerate(made)
+    ]
+
+
+def _listed_parts(content: object, role: str) -> list[_Fields]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    if not isinstance(content, list):
+        return [{"type": kind, "text": content}]
+    made: list[_Fields] = []
+    for part in content:
+        if part["type"] == "text":
+            made.append({"type": kind, "text": part["text"]})
+        elif part["type"] == "image_url":
+            image = part["image_url"]
+            made.append(
+                {"type": "input_image", "image_url": image["url"], "detail": image.get("detail", "auto")}
+            )
+        else:
+            made.append(part)
     return made
 
 

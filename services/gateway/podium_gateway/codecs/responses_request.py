@@ -70,13 +70,18 @@ _UNSUPPORTED = frozenset(
         "prompt_cache_retention",
     )
 )
+_LOGPROBS = "message.output_text.logprobs"
+_INSTEAD = {
+    "conversation": "go on from a response by previous_response_id, or send the whole conversation as input",
+    "prompt": "Podium keeps no prompts; send the text as instructions and input",
+}
 # What may be included. Podium's answers hold none of it, which asks for nothing, but logprobs they may.
 _INCLUDABLE = (
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
     "file_search_call.results",
     "message.input_image.image_url",
-    "message.output_text.logprobs",
+    _LOGPROBS,
     "reasoning.encrypted_content",
     "web_search_call.action.sources",
     "web_search_call.results",
@@ -90,7 +95,8 @@ _MAX_ID = 256
 class ResponsesRequest:
     """One decoded request. `echo` are the fields that the response repeats.
 
-    `conversation` are its chat messages without the instructions, which hold for one response only.
+    `conversation` are its chat messages without the instructions, which hold for one response only;
+    those from `asked[0]` to before `asked[1]` came with the request itself.
     """
 
     request: ClientRequest
@@ -98,6 +104,7 @@ class ResponsesRequest:
     custom_tools: frozenset[str]
     wants_summary: bool
     conversation: tuple[Mapping[str, object], ...]
+    asked: tuple[int, int]
     is_stored: bool
     is_background: bool
 
@@ -141,6 +148,7 @@ def decode_responses_request(
         tools.custom,
         wants_summary=summary,
         conversation=tuple(messages),
+        asked=(len(earlier), len(messages)),
         is_stored=is_stored,
         is_background=is_background,
     )
@@ -158,7 +166,7 @@ def _given(fields: Mapping[str, object]) -> dict[str, object]:
     given = {name: value for name, value in fields.items() if value is not None}
     for name in given:
         if name in _UNSUPPORTED:
-            problem = "Podium cannot honour this parameter; remove it"
+            problem = f"Podium cannot honour this parameter; {_INSTEAD.get(name, 'remove it')}"
             raise refuse(name, problem, reason="UNSUPPORTED_PARAMETER")
         if name not in _SAME and name not in _OWN:
             raise refuse(name[:64], "unknown parameter; remove it", reason="UNKNOWN_PARAMETER")
@@ -183,6 +191,7 @@ def _chat_fields(given: Mapping[str, object], tools: Tools) -> tuple[dict[str, o
     if given.get("top_logprobs"):
         param = "top_logprobs"
         fields[param] = as_integer(given[param], param, at_least=0, at_most=_MAX_LOGPROBS)
+    if given.get("top_logprobs") or _LOGPROBS in as_array(given.get("include", []), "include"):
         fields["logprobs"] = True
     fields.update(_text(given.get("text", {})))
     effort, wants_summary = _reasoning(given.get("reasoning", {}))

@@ -45,7 +45,7 @@ class ResponsesFront:
 
         async def keep(done: Answered, context: AnswerContext) -> None:
             response = rendering.response(done, context)
-            stored = StoredResponse(response, rendering.conversation_after(response))
+            stored = StoredResponse(response, rendering.conversation_after(response), asked=decoded.asked)
             await kept_or_logged(self._stored.put(principal, stored, context.run_id), context.run_id)
 
         return Asked(
@@ -54,6 +54,7 @@ class ResponsesFront:
             keep=keep if decoded.is_stored and not decoded.is_background else None,
             is_detached=decoded.is_background,
             conversation_after=rendering.conversation_after,
+            asked=decoded.asked,
         )
 
     async def _earlier(self, fields: Mapping[str, object], principal: Principal) -> Sequence[Fields]:

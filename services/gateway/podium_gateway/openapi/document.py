@@ -211,6 +211,14 @@ _OPERATIONS = (
         parameters=(_in_path("id"),),
     ),
     _Operation(
+        "get",
+        f"{_RESPONSE}/input_items",
+        "listResponseInput",
+        "List what a response was asked, the last item first",
+        "ResponseItemList",
+        parameters=(_in_path("id"), *_PART),
+    ),
+    _Operation(
         "post",
         "/v1/messages",
         "createMessage",

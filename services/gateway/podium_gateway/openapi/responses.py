@@ -15,6 +15,7 @@ from podium_gateway.openapi.shapes import (
     constant,
     described,
     integer,
+    listed,
     number,
     one_of,
     or_null,
@@ -114,6 +115,7 @@ RESPONSE_SHAPES: dict[str, Shape] = {
         },
         sometimes=("podium",),
     ),
+    "ResponseItemList": listed(record({"id": text(), "type": text()}, ("id", "type"), is_open=True)),
     "DeletedResponse": answer(
         {"id": text(), "object": constant("response"), "deleted": {"type": "boolean", "const": True}}
     ),
