@@ -16,6 +16,7 @@ from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.limits import LimitKind, LimitName
 from tests.fakes.shared_database import shared_database
+from tests.fakes.waiting import PATIENCE_S
 
 VALID_NS = 2 * 10**9
 REQUESTS = LimitName("acme", "", LimitKind.REQUESTS)
@@ -77,7 +78,7 @@ async def test_places_of_a_gateway_that_is_gone_come_back_elsewhere(replicas: tu
     one, two = replicas
     assert (await lease(one, RUNS, "gateway_1", Wanted(needed=3, wanted=3))).granted == 3
     assert (await lease(two, RUNS, "gateway_2", Wanted(needed=1, wanted=1))).granted == 0
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not (await lease(two, RUNS, "gateway_2", Wanted(needed=1, wanted=1))).granted:
             await asyncio.sleep(0.05)
 

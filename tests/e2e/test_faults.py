@@ -124,7 +124,7 @@ async def test_a_frozen_service_is_waited_out_or_refused_and_then_all_is_well(
 async def replica_of(podium: Cluster) -> str:
     """Start a second gateway, and wait until it can answer."""
     url = podium.start_replica()
-    async with asyncio.timeout(30), aiohttp.ClientSession(headers=podium.headers) as session:
+    async with asyncio.timeout(PATIENCE_S), aiohttp.ClientSession(headers=podium.headers) as session:
         while True:
             try:
                 async with session.get(f"{url}/v1/models") as listed:

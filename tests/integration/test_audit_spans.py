@@ -24,6 +24,7 @@ from podium_core.runtime.identity import SERVICES
 from podium_core.runtime.telemetry import configure_telemetry
 from tests.fakes.audit_service import RunningAudit, running_audit, settings_for
 from tests.fakes.tls import tls_of
+from tests.fakes.waiting import PATIENCE_S
 from tests.unit.podium_audit.intake.test_decoding import request, span
 
 
@@ -39,7 +40,7 @@ class Rig:
         ) as channel:
             stub: Any = trace_service_pb2_grpc.TraceServiceStub(channel)  # type: ignore[no-untyped-call]
             with rpc_errors("audit"):
-                return await stub.Export(request(*spans), timeout=10)
+                return await stub.Export(request(*spans), timeout=60)
 
     async def post(self, sender: str, body: bytes, **headers: str) -> tuple[int, bytes]:
         files = tls_of(self.tls_dir, sender)
@@ -168,10 +169,10 @@ async def test_podiums_own_exporter_reaches_it(rig: Rig, certificates: Path, tmp
     )
     telemetry = configure_telemetry("audit", settings)
     telemetry.tracer.start_span("chat m", attributes={"podium.run.id": "run_1"}).end()
-    await asyncio.to_thread(telemetry.shutdown)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while not (await rig.spans_of("run_1"))[1]["spans"]:
             await asyncio.sleep(0.05)
+    await asyncio.to_thread(telemetry.shutdown)
 
 
 async def test_without_an_address_the_page_says_what_to_set(tmp_path: Path, tls_dir: Path) -> None:

@@ -88,7 +88,7 @@ async def planned(
 async def test_a_plan_travels_whole(tls_dir: Path) -> None:
     async with serving(tls_dir, load_engine(shipped_folder())) as port, calling(tls_dir, port) as stub:
         reply = await planned(stub)
-        described = await stub.Describe(pb.DescribeRequest(), timeout=5)
+        described = await stub.Describe(pb.DescribeRequest(), timeout=60)
     assert [(s.worker_id, s.subtask, s.access.steps) for s in reply.plan.steps] == [
         ("alpha", "Multiply 17 by 23.", ()),
         ("beta", "Reverse it.", (0,)),
@@ -112,7 +112,7 @@ async def test_only_gateway_and_cli_may_call(tls_dir: Path, caller: str) -> None
                 await planned(stub)
             assert failed.value.code is Code.POLICY_DENIED
             with pytest.raises(grpc.aio.AioRpcError):
-                await stub.Describe(pb.DescribeRequest(), timeout=5)
+                await stub.Describe(pb.DescribeRequest(), timeout=60)
         async with calling(tls_dir, port, "cli") as stub:
             assert (await planned(stub)).plan.steps
 
@@ -124,7 +124,7 @@ async def test_requests_that_are_not_well_formed_say_what_to_change(tls_dir: Pat
             (pb.PlanRequest(messages=[pb.Message()]), "cards"),
         ):
             with pytest.raises(PodiumError) as failed, rpc_errors("conductor"):
-                await stub.Plan(broken, timeout=5)
+                await stub.Plan(broken, timeout=60)
             assert (failed.value.code, failed.value.param) == (Code.INVALID_REQUEST, param)
 
 

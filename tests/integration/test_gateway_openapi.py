@@ -107,7 +107,7 @@ async def test_what_is_answered_is_as_described(edge: EdgeServer, path: str, bod
 
     def ask() -> int:
         case = _schema(document, edge)[path]["POST"].Case(body=body, media_type="application/json")
-        response = case.call(headers=edge.auth, timeout=10)
+        response = case.call(headers=edge.auth, timeout=60)
         case.validate_response(response)
         return int(response.status_code)
 
@@ -148,7 +148,7 @@ def _call_often(
     def call(case: Any, is_plain: bool) -> None:
         if is_plain:
             _make_plain(case)
-        response = case.call(headers=edge.auth, timeout=10)
+        response = case.call(headers=edge.auth, timeout=60)
         case.validate_response(response, excluded_checks=LEFT_OUT)
         assert response.status_code < 500 or response.json()["error"]["code"] in UNMET
 

@@ -214,7 +214,7 @@ async def test_too_large_a_message_is_told_apart_from_overload(tls_dir: Path) ->
 async def test_an_unknown_method_is_a_defect_of_ours(tls_dir: Path) -> None:
     async with serving(tls_dir, EchoService()) as peer:
         with pytest.raises(PodiumError) as failed, rpc_errors("router"):
-            await peer.channel.unary_unary("/podium.test.v1.EchoService/Nothing")(b"", timeout=5)
+            await peer.channel.unary_unary("/podium.test.v1.EchoService/Nothing")(b"", timeout=60)
     assert (failed.value.code, failed.value.reason) == (Code.INTERNAL, "CALL_UNKNOWN")
 
 

@@ -26,6 +26,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import Caps
 from podium_core.orchestration.ports import PlanQuery, PlanReply
 from tests.fakes.pools import question, worker
+from tests.fakes.waiting import PATIENCE_S
 from tests.real_model.checkpoints import checkpoint_cache, smollm
 from tests.real_model.reference import Recorded, Reference, differences
 
@@ -135,7 +136,7 @@ async def test_free_plans_are_parsed_or_refused_with_the_broken_rule(loaded: Loa
 async def test_cancelling_32_plans_frees_the_engine_within_a_second(loaded: Loaded) -> None:
     engine = VllmEngine(loaded, PlanOptions(1_000, 900, chances=False))
     plans = [asyncio.create_task(engine.plan(query(n), 0)) for n in range(32)]
-    async with asyncio.timeout(240):
+    async with asyncio.timeout(4 * PATIENCE_S):
         while engine.load().running < len(plans):
             assert not any(plan.done() for plan in plans)
             await asyncio.sleep(0.05)

@@ -25,6 +25,7 @@ from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.wire.plan_query import plan_query_to_proto, plan_reply_from_proto
 from tests.fakes.pools import question, worker
 from tests.fakes.tls import tls_of
+from tests.fakes.waiting import PATIENCE_S
 from tests.real_model.checkpoints import edit_config, tiny_adapter, tiny_qwen2
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ async def test_the_service_switches_checkpoints_and_back_without_a_failed_plan(
         print(f"\nplans during two switches: {sum(made.values())}, none failed")
         assert set(made) == {one, two}
         process.terminate()
-        assert await asyncio.wait_for(process.wait(), 60) == 0
+        assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
 
 
 async def test_an_adapter_changes_the_plans_and_the_digest(tmp_path: Path) -> None:

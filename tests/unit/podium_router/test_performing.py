@@ -11,6 +11,7 @@ from podium_router.calls import Delta
 from podium_router.dispatch import Running
 from podium_router.outbox import BatchLimits, Outbox
 from podium_router.performing import Performing
+from tests.fakes.waiting import PATIENCE_S
 
 AT_ONCE = BatchLimits(interval_s=0, size=1)
 
@@ -31,7 +32,7 @@ class Talk:
         self.say(operations=[pb.Operation(operation_id=operation_id, timeout_ms=1_000)])
 
     async def hear(self) -> list[pb.OperationEvent]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             return list((await anext(self.responses)).events)
 
     async def _requests(self) -> AsyncIterator[pb.PerformRequest]:
