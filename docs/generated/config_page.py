@@ -42,7 +42,7 @@ tenants:
     keys:
       - id: alice                    # shows in the log; `podium keys create alice` writes this entry
         sha256: 0000000000000000000000000000000000000000000000000000000000000000
-        roles: [client, auditor]     # client: own runs; auditor: all of the tenant; grader; examiner: the log
+        roles: [client]              # ask, read own runs; others: docs/retention.md
         expires: 2027-01-01          # optional; the first day, or UTC time, at which it no longer works
         budget_usd_per_month: "5.00" # optional; of this key, within the tenant's
         workers: {only: [my-model]}  # optional, as above; the lists of tenant and key both hold

@@ -6,7 +6,23 @@ from typing import TextIO, cast
 
 from rich.console import Console
 
-from podium_cli import ask, down, grade, keys, pin, plan, profile, runs, show, status, stop, up, usage, verify
+from podium_cli import (
+    ask,
+    custody,
+    down,
+    grade,
+    keys,
+    pin,
+    plan,
+    profile,
+    runs,
+    show,
+    status,
+    stop,
+    up,
+    usage,
+    verify,
+)
 from podium_cli.arguments import build_parser
 from podium_cli.calibrate import command as calibrate
 from podium_cli.failures import CliError
@@ -19,14 +35,18 @@ _INTERRUPTED = 130
 _PIPE_WIDTH = 1_000
 """Wide enough that nothing is cut or broken on its way into a file or another program."""
 COMMANDS: Mapping[str, Callable[..., int]] = {
+    "approve": custody.approve,
     "ask": ask.run,
     "calibrate": calibrate.run,
     "down": down.run,
+    "erase": custody.erase,
     "grade": grade.run,
+    "hold": custody.hold,
     "keys": keys.run,
     "pin": pin.run,
     "plan": plan.run,
     "profile": profile.run,
+    "reads": custody.reads,
     "replay": replay.run,
     "runs": runs.run,
     "show": show.run,

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from podium_cli import custody_arguments
+from podium_core.config.tenants import ROLES
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
 from podium_core.grading.catalogue import DEFAULT_SEED
@@ -71,7 +73,7 @@ _RUNS = """examples:
   podium runs                  the newest runs that this key may see
   podium runs --before RUN     the page after the one that ended with RUN
 
-A key with the role auditor sees every run of its tenant.
+A key with the role auditor sees the records of every run of its tenant.
 """
 _SHOW = """examples:
   podium show RUN              the run with this id (podium runs lists them)
@@ -100,7 +102,7 @@ The record is verified first. Exit code 0: equal; 1: something differs.
 """
 _KEYS = """examples:
   podium keys create alice                      may ask, and read its own runs
-  podium keys create revision --role auditor    may read all runs of its tenant
+  podium keys create revision --role auditor    may read all records of its tenant
   podium keys create ci --expires 2027-01-31    works until that day begins, UTC
   podium keys rotate alice --overlap 24h        a new secret; the old one ends
                                                 after a day
@@ -136,6 +138,8 @@ A stop is a record of the log and survives restarts. It holds from the moment
 the command returns: the log gives no further permit.
 """
 _HOME = "directory of the local Podium, default $PODIUM_HOME or ~/.podium"
+_ROLE = f"default client; one of {', '.join(ROLES)}; repeat"
+_AUDIT_URL = "of the audit service there, default $PODIUM_AUDIT_URL or the home's"
 _API_KEY = "API key for it, default $PODIUM_API_KEY or the home's own"
 
 
@@ -178,6 +182,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_usage(commands)
     _add_keys(commands)
     _add_stop(commands)
+    _add_custody(commands)
     return parser
 
 
@@ -221,6 +226,17 @@ def _add_stop(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     stop.add_argument("--resume", action="store_true", help="let the worker, or all, work again")
 
 
+def _add_custody(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    erase = _add(commands, "erase", "erase the content of runs, for good", custody_arguments.ERASE)
+    hold = _add(commands, "hold", "keep runs from erasure and expiry", custody_arguments.HOLD)
+    approve = _add(commands, "approve", "ask for, list and give approvals", custody_arguments.APPROVE)
+    reads = _add(commands, "reads", "list who read what", custody_arguments.READS)
+    custody_arguments.add_to(erase, hold, approve, reads)
+    for command in (erase, hold, approve, reads):
+        command.add_argument("--audit-url", default="", metavar="URL", help=_AUDIT_URL)
+        command.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
+
+
 def _add_keys(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     keys = _add(commands, "keys", "make, rotate and revoke API keys", _KEYS)
     does = keys.add_subparsers(dest="keys_command", metavar="COMMAND", required=True)
@@ -230,9 +246,7 @@ def _add_keys(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     listing = _add(does, "list", "show the keys there are, never their secrets", "")
     create.add_argument("id", help="a name for the key; it shows in the log, the key itself never does")
     create.add_argument("--tenant", default="", metavar="ID", help="whose key it is, if there are several")
-    create.add_argument(
-        "--role", action="append", choices=["client", "auditor", "grader", "examiner"], help="default client"
-    )
+    create.add_argument("--role", action="append", choices=ROLES, metavar="ROLE", help=_ROLE)
     create.add_argument("--expires", metavar="DAY", help="day or UTC time from which it works no more")
     rotate.add_argument(
         "--overlap", default="24h", metavar="SPAN", help="how long the old works on, default 24h"
@@ -336,6 +350,7 @@ def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     show = _add(commands, "show", "show one run from the log", _SHOW)
     show.add_argument("run", help="the run's id, or `last`")
     show.add_argument("--content", action="store_true", help="show the recorded texts too")
+    show.add_argument("--approval", default="", metavar="ID", help="that lets an investigator see them")
     verify = _add(commands, "verify", "prove the record of a run", _VERIFY + "\n" + EXIT_CODES)
     verify.add_argument("what", metavar="FILE|RUN", help="an exported file, or the id of a run")
     add_trust_arguments(verify)
@@ -351,7 +366,7 @@ def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
             "--audit-url",
             default="",
             metavar="URL",
-            help="read from the audit service there, default $PODIUM_AUDIT_URL or the home's",
+            help=_AUDIT_URL,
         )
         command.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
 

@@ -36,13 +36,26 @@ class AuditClient:
         query = {"limit": str(limit)} | ({"before": before} if before else {})
         return plain_facts(await self._json("/v1/runs", query))
 
-    async def run(self, run_id: str) -> Mapping[str, Any]:
+    async def run(self, run_id: str, approval_id: str = "") -> Mapping[str, Any]:
         """Return one run: records, the content this key may see, receipt. The read is recorded.
 
         The content is as it was stored: whoever shows it must make it plain.
         """
-        page = await self._json(f"/v1/runs/{run_id}")
+        page = await self._json(f"/v1/runs/{run_id}", {"approval": approval_id} if approval_id else {})
         return {**plain_facts(dict(page)), "contents": page.get("contents") or []}
+
+    async def page(self, path: str, query: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        """Return one of audit's pages, made plain."""
+        return plain_facts(await self._json(path, query))
+
+    async def send(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask audit to do something and return its answer, made plain."""
+        async with self._session() as session:
+            try:
+                response = await session.post(f"{self._url}{path}", json=body)
+            except (aiohttp.ClientError, TimeoutError) as error:
+                raise self._unreachable(type(error).__name__) from None
+            return plain_facts(await (await self._checked(response)).json())
 
     async def resolve(self, run: str) -> str:
         """Return a run's id as given, or the newest run's for `last`."""
@@ -103,8 +116,15 @@ class AuditClient:
     ) -> aiohttp.ClientResponse:
         try:
             response = await session.get(f"{self._url}{path}", params=query)
-            if response.ok:
-                return response
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._unreachable(type(error).__name__) from None
+        return await self._checked(response)
+
+    async def _checked(self, response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
+        """Return an answer that is good; raise CliError with what a refusal says."""
+        if response.ok:
+            return response
+        try:
             body = await response.json()
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise self._unreachable(type(error).__name__) from None

@@ -98,6 +98,8 @@ class RecordView:
                 f"  asked by {facts['principal_id']} of {opened.get('tenant_id')}, model"
                 f" {facts['requested_model']}, at {moment(opened.get('time_us'))}"
             )
+            if isinstance(erased := self._page.get("erased_under_leaf"), int):
+                yield Text(f"  content erased under leaf {erased}", style="red")
             if facts["refusal_reason"]:
                 yield Text(f"  refused: {facts['refusal_reason']}", style="red")
 

@@ -20,7 +20,7 @@ from podium_core.domain.pool import Worker
 def run(arguments: argparse.Namespace, console: Console, home: Home, settings: CliSettings) -> int:
     """Show the run; the read is recorded in the log."""
     client = audit_client(arguments, home, settings)
-    page = asyncio.run(_read(client, arguments.run))
+    page = asyncio.run(_read(client, arguments.run, arguments.approval))
     workers = _workers(home)
     view = RecordView(
         page,
@@ -32,8 +32,8 @@ def run(arguments: argparse.Namespace, console: Console, home: Home, settings: C
     return 0
 
 
-async def _read(client: AuditClient, run: str) -> Mapping[str, Any]:
-    return await client.run(await client.resolve(run))
+async def _read(client: AuditClient, run: str, approval_id: str) -> Mapping[str, Any]:
+    return await client.run(await client.resolve(run), approval_id)
 
 
 def _workers(home: Home) -> Sequence[Worker]:

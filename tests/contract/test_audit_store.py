@@ -6,6 +6,7 @@ from sqlite3 import connect
 
 import pytest
 
+from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow
 from podium_audit.keys import ENCRYPTION_KEY_FILE, FileKeyWrapper, init_keys
 from podium_audit.ports import (
     Batch,
@@ -27,6 +28,7 @@ from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.run_keys import SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
+from podium_core.domain.record import canonical
 from tests.fakes.audit_store import FakeLogStore
 
 
@@ -59,6 +61,17 @@ def leaf(index: int, run_no: int | None = None) -> LeafRow:
 
 def event(event_id: str, first: int, count: int = 1) -> EventRow:
     return EventRow(event_id, event_id.encode().ljust(32, b"."), first, count)
+
+
+OLD_READ = canonical(
+    {
+        "type": "read",
+        "run_id": "run_1",
+        "tenant_id": "acme",
+        "time_us": 9,
+        "facts": {"action": "show", "principal_id": "key1", "with_content": True},
+    }
+)
 
 
 def one_run(number: int = 1, first: int = 0) -> Batch:
@@ -368,6 +381,7 @@ def test_a_stop_stands_until_it_is_cleared(store: LogStore) -> None:
         (2, ("uses", "grade_tallies")),
         (3, ("grade_tallies",)),
         (4, ()),
+        (5, ()),
     ],
 )
 def test_a_log_of_an_older_version_is_taken_over(
@@ -375,19 +389,26 @@ def test_a_log_of_an_older_version_is_taken_over(
 ) -> None:
     older = SqliteStore(tmp_path / "log.db", busy_s=0.1)
     older.open()
-    older.commit(one_run())
+    batch = one_run()
+    batch.leaves = [LeafRow(0, 1, b"{}"), LeafRow(1, 1, b"{}")]
+    older.commit(batch)
     older.close()
     with connect(tmp_path / "log.db") as database:
-        for table in missing:
+        for table in ("controls", "erasures", "reads", *missing):
             database.execute(f"DROP TABLE {table}")
-        database.execute("ALTER TABLE runs DROP COLUMN key_budget_usd_micros")
+        if version < 5:
+            database.execute("ALTER TABLE runs DROP COLUMN key_budget_usd_micros")
+        database.execute("INSERT INTO leaves VALUES (2, NULL, ?)", (OLD_READ,))
         database.execute(f"PRAGMA user_version = {version}")
     newer = SqliteStore(tmp_path / "log.db", busy_s=0.1)
     newer.open()
     assert newer.stops() == []
     assert newer.uses("acme", None, "2026-01-01", "2026-12-31", limit=1) == []
     assert newer.grade_tallies() == []
-    batch = one_run(2, 2)
+    assert newer.reads("acme", before_index=None, limit=9) == [
+        ReadRow(2, "acme", 9, "key1", "show", "run_1", with_content=True, case_id="")
+    ]
+    batch = one_run(2, 3)
     batch.runs = [run_row(2)._replace(key_budget_usd_micros=5)]
     newer.commit(batch)
     assert [row.key_budget_usd_micros for row in newer.open_runs()] == [None, 5]
@@ -401,3 +422,43 @@ def test_a_tally_of_grades_replaces_the_one_before(store: LogStore) -> None:
         batch.grade_tallies = [row, row._replace(tier="podium-max")]
         store.commit(batch)
     assert sorted(store.grade_tallies()) == [second, second._replace(tier="podium-max")]
+
+
+def test_controls_that_stand_are_found_by_tenant_and_kind(store: LogStore) -> None:
+    hold = ControlRow("acme", "hold", "hold_1", stands=True, body='{"case_id":"c"}')
+    others = [hold._replace(tenant_id="other"), hold._replace(kind="approval")]
+    store.commit(Batch(controls=[hold, hold._replace(item_id="hold_0"), *others]))
+    assert store.controls("hold", "acme") == [hold._replace(item_id="hold_0"), hold]
+    store.commit(Batch(controls=[hold._replace(stands=False)]))
+    assert store.controls("hold", "acme") == [hold._replace(item_id="hold_0")]
+
+
+def test_a_finished_erasure_takes_its_runs_content_and_no_other(store: LogStore) -> None:
+    store.commit(one_run())
+    second = one_run(2, 2)
+    second.contents = [
+        ContentRow(2 * 256, b"other", "acme", SHELF),
+        ContentRow(3 * 256 + 255, b"last", "acme", SHELF),
+    ]
+    store.commit(second)
+    one, two = ErasureRow(1, "run_1", "acme", 2, 3), ErasureRow(2, "run_2", "acme", 4, 4)
+    store.commit(Batch(erasures=[two, one]))
+    assert store.pending_erasures(1) == [one]
+    assert store.content(0) == b"sealed bytes"
+    store.commit(Batch(erasures=[one._replace(erased_index=5)]))
+    assert store.pending_erasures(9) == [two]
+    assert (store.content(0), store.content(3 * 256 + 255)) == (None, b"last")
+    store.commit(Batch(erasures=[two._replace(erased_index=6)]))
+    assert (store.content(2 * 256), store.content(3 * 256 + 255)) == (None, None)
+
+
+def test_reads_are_listed_by_tenant_newest_first(store: LogStore) -> None:
+    rows = [
+        ReadRow(index, tenant, 9, "key1", "show", "run_1", with_content=True, case_id="c")
+        for index, tenant in enumerate(("acme", "other", "acme", "acme"))
+    ]
+    store.commit(one_run())
+    store.commit(Batch(leaves=[leaf(2), leaf(3)], reads=rows))
+    assert store.reads("acme", before_index=None, limit=2) == [rows[3], rows[2]]
+    assert store.reads("acme", before_index=2, limit=2) == [rows[0]]
+    assert (store.count_reads("acme"), store.count_reads("nobody")) == (3, 0)

@@ -34,6 +34,12 @@ KEYS = (
     ("acme", "key1", ("client",)),
     ("acme", "key2", ("client",)),
     ("acme", "auditor", ("auditor",)),
+    ("acme", "operator", ("operator",)),
+    ("acme", "investigator", ("investigator",)),
+    ("acme", "officer", ("privacy",)),
+    ("acme", "officer2", ("privacy",)),
+    ("acme", "custodian", ("custodian",)),
+    ("other", "officer3", ("privacy",)),
     ("other", "key3", ("client", "auditor")),
     ("other", "examiner", ("examiner",)),
 )
@@ -118,6 +124,12 @@ class RunningAudit:
             body = await answer.read()
             is_json = answer.content_type == "application/json"
             return answer.status, json.loads(body) if is_json else body
+
+    async def post(self, path: str, key: str, body: Any) -> tuple[int, Any]:
+        """Send JSON with a key; return status and decoded answer."""
+        headers = {"Authorization": f"Bearer {self.tokens.get(key, key)}"}
+        async with self.session.post(f"{self.url}{path}", headers=headers, json=body) as answer:
+            return answer.status, await answer.json()
 
     async def run(self, run_id: str, *, until: str = "seal", **opening: Any) -> Any:
         """Make a run of one attempt; return the last answer."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from podium_audit.commands import HISTORY_EVENTS
+from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow
 from podium_audit.ports import (
     USE_KEY_FIELDS,
     Batch,
@@ -40,6 +41,9 @@ class FakeLogStore:
     stop_rows: dict[tuple[str, str], StopRow] = field(default_factory=dict)
     tally_rows: dict[tuple[str, str, int], GradeTallyRow] = field(default_factory=dict)
     uses_: dict[tuple[str, ...], UseRow] = field(default_factory=dict)
+    control_rows: dict[tuple[str, str, str], ControlRow] = field(default_factory=dict)
+    erasure_rows: dict[int, ErasureRow] = field(default_factory=dict)
+    read_rows: list[ReadRow] = field(default_factory=list)
     failures: int = 0
     commits: int = 0
     is_shared: bool = False
@@ -99,6 +103,10 @@ class FakeLogStore:
             place = tuple(str(part) for part in row[:USE_KEY_FIELDS])
             before = self.uses_.get(place)
             self.uses_[place] = row if before is None else _added(before, row)
+        self.control_rows.update((row[:3], row) for row in batch.controls)
+        self.read_rows.extend(batch.reads)
+        for erasure in batch.erasures:
+            self._erase(erasure)
         if batch.checkpoint is not None:
             self.checkpoints.append(batch.checkpoint)
 
@@ -218,6 +226,35 @@ class FakeLogStore:
         """Return what grades come to."""
         return list(self.tally_rows.values())
 
+    def controls(self, kind: str, tenant_id: str) -> list[ControlRow]:
+        """Return what stands."""
+        rows = [row for _, row in sorted(self.control_rows.items())]
+        return [row for row in rows if row[:2] == (tenant_id, kind) and row.stands]
+
+    def pending_erasures(self, limit: int) -> list[ErasureRow]:
+        """Return erasures to finish."""
+        rows = [row for row in self.erasure_rows.values() if row.erased_index is None]
+        return sorted(rows, key=lambda row: row.begun_index)[:limit]
+
+    def reads(self, tenant_id: str, *, before_index: int | None, limit: int) -> list[ReadRow]:
+        """Return reads, newest first."""
+        rows = [
+            row
+            for row in reversed(self.read_rows)
+            if row.tenant_id == tenant_id and (before_index is None or row.leaf_index < before_index)
+        ]
+        return rows[:limit]
+
+    def count_reads(self, tenant_id: str) -> int:
+        """Count reads."""
+        return sum(row.tenant_id == tenant_id for row in self.read_rows)
+
+    def _erase(self, erasure: ErasureRow) -> None:
+        self.erasure_rows[erasure.run_no] = erasure
+        if erasure.erased_index is not None:
+            leaves = {row.leaf_index for row in self.leaf_rows if row.run_no == erasure.run_no}
+            self.contents = {no: data for no, data in self.contents.items() if no // 256 not in leaves}
+
     def _owned(self, tenant_id: str, principal_id: str | None) -> list[RunRow]:
         return [
             row
@@ -250,9 +287,9 @@ class FakeRunKeys:
         """Return a key that is not erased."""
         return self.keys.get(key_no) or None
 
-    def erase(self, key_no: int) -> None:
-        """Erase a key; its number stays used."""
-        self.keys[key_no] = b""
+    def erase(self, key_nos: Sequence[int]) -> None:
+        """Erase keys; their numbers stay used."""
+        self.keys.update(dict.fromkeys(key_nos, b""))
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -177,7 +177,7 @@ async def test_the_independent_verifier_accepts_an_export(
         await audit.call("router", "EndAttempt", end_request("run_late.1", "run_late"))
         vkey = (await audit.get("/v1/vkey"))[1].decode().strip()
         for run_id in ("run_3", "run_late"):
-            _, data = await audit.get(f"/v1/runs/{run_id}/export?content={content}")
+            _, data = await audit.get(f"/v1/runs/{run_id}/export?content={content}", "key1")
             assert isinstance(verify_export(data, vkey), Verified)
             lines = lines_of(data)
             assert ("content" in {line["line"] for line in lines}) == (content == "true")
@@ -205,12 +205,12 @@ async def test_content_in_many_chunks_exports_and_verifies(tmp_path: Path, tls_d
         await audit.call("router", "BeginAttempt", begin_request("run_1.1", "run_1", body=body))
         await audit.call("router", "EndAttempt", end_request("run_1.1", "run_1"))
         await audit.call("gateway", "Seal", seal_request("run_1"))
-        _, page = await audit.get("/v1/runs/run_1")
+        _, page = await audit.get("/v1/runs/run_1", "key1")
         shown = {part["part_id"]: part for part in page["contents"]}
         assert shown["big"]["omitted"]
         assert shown["question"]["text"] == "What is 2+2?"
         vkey = (await audit.get("/v1/vkey"))[1].decode().strip()
-        _, data = await audit.get("/v1/runs/run_1/export")
+        _, data = await audit.get("/v1/runs/run_1/export", "key1")
         assert len(data) > len(big)
         assert isinstance(verify_export(data, vkey), Verified)
 
@@ -219,7 +219,7 @@ async def test_erased_content_is_shown_as_erased_and_proofs_still_hold(tmp_path:
     async with running_audit(tmp_path, tls_dir) as audit:
         await audit.run("run_1")
     async with running_audit(tmp_path, tls_dir) as audit:
-        audit.audit.files.run_keys.erase(1)
+        audit.audit.files.run_keys.erase([1])
         _, page = await audit.get("/v1/runs/run_1")
         assert all(part["erased"] and "text" not in part for part in page["contents"])
         _, data = await audit.get("/v1/runs/run_1/export")
@@ -234,7 +234,7 @@ async def test_readers_that_do_not_read_take_no_place_from_other_tenants(
     async with running_audit(tmp_path, tls_dir) as audit:
         await audit.run("run_1", contents=large)
         await audit.run("run_3", tenant_id="other", principal_id="key3")
-        page = {"Authorization": f"Bearer {audit.tokens['auditor']}", "Host": "x"}
+        page = {"Authorization": f"Bearer {audit.tokens['key1']}", "Host": "x"}
         head = "".join(f"{name}: {value}\r\n" for name, value in page.items())
         host, port = audit.url.removeprefix("http://").split(":")
         readers = [await asyncio.open_connection(host, int(port), limit=1_024) for _ in range(16)]

@@ -25,6 +25,14 @@ def check_contents(export: Export, leaves: Sequence[Leaf]) -> None:
         for part in (*export.contents, *export.bodies):
             fail(ExitCode.MALFORMED, "the header says that no content is included", line=part.line)
         return
+    for leaf in leaves:
+        if leaf.type == "erased":
+            fail(
+                ExitCode.CONTENT,
+                "the content is here although this leaf says that it is erased",
+                line=leaf.line,
+                leaf_index=leaf.index,
+            )
     entries = [(leaf.index, entry) for leaf in leaves for entry in leaf.contents]
     _check_same_parts(
         [(index, entry.part_id) for index, entry in entries], export.contents, export.end_line, "content"

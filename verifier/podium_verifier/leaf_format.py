@@ -33,6 +33,9 @@ _ATTEMPT_END = record(
         "dispatched": flag,
     }
 )
+_ERASURE = {"principal_id": text, "basis": text, "case_id": text}
+_HOLD = {"hold_id": text, "case_id": text, "principal_id": text}
+_APPROVAL = {"approval_id": text, "action": text, "target": text, "case_id": text, "principal_id": text}
 FACTS: Mapping[str, shape.Check] = {
     "opened": record(
         {
@@ -113,9 +116,15 @@ FACTS: Mapping[str, shape.Check] = {
             "unknown_attempts": list_of(text),
         }
     ),
-    "erasure_begun": shape.open_record(shape.anything),
-    "erasure_refused": shape.open_record(shape.anything),
-    "erased": shape.open_record(shape.anything),
+    "erasure_begun": record(_ERASURE),
+    "erasure_refused": record({**_ERASURE, "hold_ids": list_of(text)}),
+    "erased": record(
+        {**_ERASURE, "begun_index": count, "part_count": count, "key_is_gone": flag, "key_backup_days": count}
+    ),
+    "hold_placed": record({**_HOLD, "run_ids": list_of(text)}),
+    "hold_released": record({**_HOLD, "approval_id": text}),
+    "approval_requested": record({**_APPROVAL, "expires_us": count}),
+    "approval_given": record(_APPROVAL),
     "key_rotated": record({"old_vkey": text, "new_vkey": text, "signature": text}),
     "log_gap": record({"kept_size": count, "kept_root": text, "lost_size": count, "lost_note": text}),
     "note": shape.open_record(shape.anything),

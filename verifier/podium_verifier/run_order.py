@@ -22,6 +22,7 @@ def check_run(header: Header, leaves: Sequence[Leaf]) -> None:
     run = _check_sequence(leaves)
     check_permits(run)
     _check_seal(run, leaves)
+    _check_erasure(leaves)
 
 
 def _check_names(header: Header, leaves: Sequence[Leaf]) -> None:
@@ -95,6 +96,23 @@ def _check_late(leaves: Sequence[Leaf], unknown: set[str]) -> None:
             if attempt_id not in unknown:
                 _fail(leaf, f"the late attempt {attempt_id!r} is not one that the seal calls unknown")
             unknown.remove(attempt_id)  # it may end once
+
+
+def _check_erasure(leaves: Sequence[Leaf]) -> None:
+    """Check that content went once, by a decision before it, and that nothing was added after it."""
+    begun: int | None = None
+    is_erased = False
+    for leaf in leaves:
+        if begun is not None and leaf.contents:
+            _fail(leaf, f"holds content although leaf {begun} decided that the run's content goes")
+        if leaf.type == "erasure_begun":
+            if begun is not None:
+                _fail(leaf, f"leaf {begun} decided already that the content goes")
+            begun = leaf.index
+        if leaf.type == "erased":
+            if is_erased or leaf.facts["begun_index"] != begun:
+                _fail(leaf, "no decision before it says that the content goes")
+            is_erased = True
 
 
 def _fail(leaf: Leaf, message: str) -> NoReturn:

@@ -38,6 +38,7 @@ def _lines(verified: Verified) -> Iterator[str]:
     yield f"  outcome    {seal.facts['outcome']}{reason} at {_time(seal.time_us)}"
     attempts = _counted(seal.facts["attempt_count"], "attempt")
     yield f"  cost       {usd(seal.facts['cost_usd_micros'])} for {attempts}"
+    yield from _erasure(verified)
     yield "Proven:"
     for sentence in _proven(verified):
         yield from _item(sentence)
@@ -47,6 +48,19 @@ def _lines(verified: Verified) -> Iterator[str]:
     if verified.erased_index is not None:
         yield f"Content erased under leaf {verified.erased_index}: nobody can read it or prove what it was."
     yield f"Log key: {verified.key.text}"
+
+
+def _erasure(verified: Verified) -> Iterator[str]:
+    for leaf in verified.of_type("erasure_refused"):
+        holds = ", ".join(leaf.facts["hold_ids"])
+        yield f"  held       erasure refused by leaf {leaf.index}, under {holds}"
+    erased = verified.of_type("erased")
+    for leaf in erased:
+        facts = leaf.facts
+        by = facts["principal_id"]
+        yield f"  erased     under leaf {leaf.index}, {facts['basis']}, by {by} at {_time(leaf.time_us)}"
+    for leaf in verified.of_type("erasure_begun") if not erased else ():
+        yield f"  erased     content is being erased since leaf {leaf.index}"
 
 
 def _verdicts(verdicts: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -5,7 +5,7 @@ Apart from `__main__`, so that tests can have a whole service without a process.
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,8 @@ from podium_audit.budget_warnings import BudgetWarnings
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.conversation_servicer import ConversationServicer
 from podium_audit.conversations import Conversations
+from podium_audit.erasure.eraser import Eraser
+from podium_audit.erasure.http import CustodyPages
 from podium_audit.grade_servicer import GradeServicer
 from podium_audit.group_commit import GroupCommit
 from podium_audit.head_guard import HeadGuard
@@ -95,6 +97,7 @@ class Audit:
     tenants: Watched[Tenants]
     conversations: Conversations
     intake: SpanIntake | None
+    eraser: Eraser
     _warnings: BudgetWarnings
     _sealer: Sealer
     _readers: Readers
@@ -117,6 +120,7 @@ class Audit:
             self.guard.keep(self.log),
             self.tenants.watch(),
             self.conversations.keep_swept(),
+            self.eraser.keep_finished(),
         ]
 
     async def close(self) -> None:
@@ -159,7 +163,11 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
     audit_servicer = _audit_servicer(log, commit, sealer, leases, warnings, settings, telemetry)
     intake = _intake(settings, clock)
+    eraser = Eraser(
+        commit, conversations, files.run_keys, readers, ids, key_backup_days=settings.key_backup_days
+    )
     http = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, intake)
+    http = replace(http, more=(CustodyPages(http, eraser),))
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
         commit,
@@ -177,6 +185,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         tenants,
         conversations,
         intake,
+        eraser,
         warnings,
         sealer,
         readers,

@@ -83,7 +83,7 @@ def end(run: RunState, command: EndAttempt, max_bytes: int) -> list[Draft]:
         )
     )
     parts: list[contents.SealedPart] = []
-    if command.contents:
+    if command.contents and run.erasure_index is None:  # what it cost counts, what it said goes with the rest
         data_key = opening.check_new_parts(run, command.contents, max_bytes)
         parts = [contents.seal(data_key, run.row.run_id, part) for part in command.contents]
     kind = "attempt_late" if is_late else "attempt_ended"

@@ -175,13 +175,18 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class RecordRead:
-    """Record that somebody reads a run, before the answer is made."""
+    """Record that somebody reads a run, or (`run_id` empty) about a tenant's runs, before the answer is made.
+
+    `facts` are further ones, such as the case that content is read for.
+    """
 
     event: Event
     run_id: str
     principal_id: str
     action: str
     with_content: bool
+    tenant_id: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +233,83 @@ class RecordHistory:
     run_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class BeginErasure:
+    """Decide that a run's content goes. A hold refuses it; the refusal is a record too."""
+
+    event: Event
+    run_id: str
+    tenant_id: str
+    principal_id: str
+    basis: str
+    case_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishErasure:
+    """Record that a run's content is gone: its key is destroyed, which the log checks."""
+
+    event: Event
+    run_id: str
+    key_backup_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceHold:
+    """Forbid erasure and expiry of some runs, or (none named) of every run of a tenant."""
+
+    event: Event
+    tenant_id: str
+    hold_id: str
+    case_id: str
+    principal_id: str
+    run_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseHold:
+    """End a hold; another key must have approved it."""
+
+    event: Event
+    tenant_id: str
+    hold_id: str
+    principal_id: str
+    approval_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestApproval:
+    """Ask for a second pair of eyes on one action on one target, for a case."""
+
+    event: Event
+    tenant_id: str
+    approval_id: str
+    action: str
+    target: str
+    case_id: str
+    principal_id: str
+    expires_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class GiveApproval:
+    """Approve what another key asked for, before it expires."""
+
+    event: Event
+    tenant_id: str
+    approval_id: str
+    principal_id: str
+
+
+CustodyCommand = BeginErasure | FinishErasure | PlaceHold | ReleaseHold | RequestApproval | GiveApproval
+"""A command about the keeping of records."""
+
 RunCommand = (
     AppendPlan | AppendNote | PutContent | BeginAttempt | EndAttempt | Seal | RecordRead | StopRun | Grade
 )
 """A command about a run that is there already; only a note may name none."""
 
-Command = OpenRun | RunCommand | SetStop | RecordHistory
+Command = OpenRun | RunCommand | SetStop | RecordHistory | CustodyCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +329,8 @@ class Applied:
 
     `run_leaf_indices` and `cost_usd_micros` are set once the run is sealed. `open_attempts` above 0
     answers a `Seal` that closed nothing yet; `money` comes with one that did. `is_new` is false where an
-    event is repeated.
+    event is repeated. `refusal` is the reason of an erasure that was refused on record; `erased_index` the
+    leaf under which a run's content is erased.
     """
 
     leaf_indices: tuple[int, ...] = ()
@@ -263,4 +340,6 @@ class Applied:
     run_leaf_indices: tuple[int, ...] = ()
     cost_usd_micros: int = 0
     money: TenantMoney | None = None
+    refusal: str = ""
+    erased_index: int | None = None
     is_new: bool = field(default=True, compare=False)

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from cryptography.exceptions import InvalidTag
@@ -69,6 +69,10 @@ class Conversations:
     async def delete(self, key: ItemKey, *, if_version: int = 0) -> bool:
         """Delete for good; say whether there was anything. Raises PodiumError (CONFLICT, ITEM_CHANGED)."""
         return await self._ask(lambda: self._delete(key, if_version))
+
+    async def delete_of_runs(self, runs: Sequence[tuple[str, str]]) -> int:
+        """Delete for good what is kept of these (tenant_id, run_id); return how many items."""
+        return await self._ask(lambda: self._store.delete_of_runs(runs))
 
     async def open(self) -> None:
         """Open the store. Raises StoreError when it cannot be used."""

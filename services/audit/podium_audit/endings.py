@@ -40,5 +40,6 @@ def read(command: RecordRead) -> list[Draft]:
         "action": command.action,
         "principal_id": command.principal_id,
         "with_content": command.with_content,
+        **command.facts,
     }
     return [Draft("read", fields, in_run=False)]

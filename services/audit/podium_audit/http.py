@@ -1,23 +1,24 @@
 """The audit service over HTTP, for people and their tools: list, read and export runs.
 
-Every read of a run is a record, committed before the answer is made. A run that the key may not see does
-not exist. Nothing internal leaves: errors are `{"error": {"code", "message"}}`.
+Every read is a record, committed before the answer is made, one that is refused too. A run that the key may
+not see does not exist. Nothing internal leaves: errors are `{"error": {"code", "message"}}`.
 """
 
 import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
 
 from aiohttp import web
 
-from podium_audit import export, pages, run_page
+from podium_audit import export, limits, pages, run_page
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import Applied, Event, RecordRead
+from podium_audit.custody import approvals
 from podium_audit.group_commit import GroupCommit, unavailable
 from podium_audit.intake.span_intake import MAX_SHOWN, SpanIntake
 from podium_audit.intake.waterfall import waterfall
@@ -25,7 +26,7 @@ from podium_audit.ports import StoreError
 from podium_audit.proofs.proof_pages import ProofPages
 from podium_audit.readers import Readers
 from podium_audit.run_page import FoundRun
-from podium_core.config.tenants import Principal, Tenants
+from podium_core.config.tenants import INVESTIGATOR, Principal, Tenants
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.ids import IdFactory
@@ -33,15 +34,32 @@ from podium_core.runtime.http_status import HTTP_STATUS_OF_CODE
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-_MAX_LIMIT: Final = 200
-_DEFAULT_LIMIT: Final = 50
+MAX_LIMIT: Final = 200
+DEFAULT_LIMIT: Final = 50
 _MAX_SIZE: Final = 2**53 - 1
 _MAX_READS: Final = 64
 _MAX_READS_OF_TENANT: Final = 16
 _BEARER: Final = "Bearer "
+_NS_PER_US: Final = 1_000
 _OPEN: Final = ("/healthz", "/readyz")
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """How much of what is read its reader gets to see, and what the record of the read adds."""
+
+    with_content: bool = False
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+class Pages(Protocol):
+    """More pages of the same application, behind the same admission."""
+
+    def add_to(self, app: web.Application) -> None:
+        """Add their routes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +73,7 @@ class AuditHttp:
     clock: Clock
     ids: IdFactory
     intake: SpanIntake | None = None
+    more: Sequence[Pages] = ()
 
     def application(self) -> web.Application:
         """Return the application, ready to be served."""
@@ -67,6 +86,8 @@ class AuditHttp:
         app.router.add_get("/v1/runs/{run_id}/spans", self._spans)
         ProofPages(self.readers).add_to(app)
         app.router.add_get("/v1/vkey", self._vkey)
+        for each in self.more:
+            each.add_to(app)
         return app
 
     async def _healthz(self, _request: web.Request) -> web.Response:
@@ -79,9 +100,10 @@ class AuditHttp:
 
     async def _list(self, request: web.Request) -> web.Response:
         query = pages.query(request, "limit", "before")
-        limit = pages.number("limit", query.get("limit"), low=1, high=_MAX_LIMIT, default=_DEFAULT_LIMIT)
+        limit = pages.number("limit", query.get("limit"), low=1, high=MAX_LIMIT, default=DEFAULT_LIMIT)
         before = query.get("before")
         principal = request[pages.PRINCIPAL]
+        await self.record(request, "", "list", Glimpse())
         page = await self.readers.ask(
             lambda view: run_page.list_runs(view, principal, limit=limit, before=before)
         )
@@ -90,19 +112,29 @@ class AuditHttp:
         return web.json_response(page, headers=pages.HEADERS)
 
     async def _show(self, request: web.Request) -> web.Response:
-        pages.query(request)
-        found = await self._find(request)
-        applied = await self._record(request, found, "show", with_content=True)
-        page = await self.readers.ask(lambda view: run_page.run_page(view, found, applied.checkpoint))
+        query = pages.query(request, "approval")
+        found = await self._find(request, "show")
+        glimpse = await self._glimpse(request, found, query.get("approval", ""))
+        applied = await self.record(request, found.row.run_id, "show", glimpse)
+        page = await self.readers.ask(
+            lambda view: run_page.run_page(view, found, applied.checkpoint, with_content=glimpse.with_content)
+        )
         text = json.dumps(page, ensure_ascii=False)
         return web.Response(text=text, content_type="application/json", headers=pages.HEADERS)
 
     async def _export(self, request: web.Request) -> web.StreamResponse:
-        asked = pages.query(request, "content", "since")
-        with_content = pages.flag("content", asked.get("content", "true"))
-        since = pages.number("since", asked["since"], low=0, high=_MAX_SIZE) if "since" in asked else None
-        found = await self._find(request)
-        applied = await self._record(request, found, "export", with_content=with_content)
+        query = pages.query(request, "content", "since", "approval")
+        wants = pages.flag("content", query.get("content", "true"))
+        since = pages.number("since", query["since"], low=0, high=_MAX_SIZE) if "since" in query else None
+        found = await self._find(request, "export")
+        glimpse = await self._glimpse(request, found, query.get("approval", "")) if wants else Glimpse()
+        if "content" in query and wants and not glimpse.with_content:
+            raise PodiumError(
+                Code.POLICY_DENIED,
+                "this key may not read the content of that run: ask without it, or with an approval",
+                reason="CONTENT_NOT_ALLOWED",
+            )
+        applied = await self.record(request, found.row.run_id, "export", glimpse)
         size = self.signer.read(applied.checkpoint).size
         if since is not None and since > size:
             raise invalid(f"since must be a size that the log has had: it has {size} leaves", param="since")
@@ -112,7 +144,7 @@ class AuditHttp:
             vkey=self.signer.vkey,
             note=applied.checkpoint,
             size=size,
-            with_content=with_content,
+            with_content=glimpse.with_content,
             since=since,
         )
         chunks = self.readers.stream(lambda view: export.lines(view, wanted))
@@ -121,12 +153,12 @@ class AuditHttp:
 
     async def _spans(self, request: web.Request) -> web.Response:
         pages.query(request)
-        found = await self._find(request)
+        found = await self._find(request, "spans")
         if self.intake is None:
             raise PodiumError(
                 Code.NOT_FOUND, "no spans are kept here: set PODIUM_AUDIT_OTLP_GRPC_LISTEN to take them"
             )
-        await self._record(request, found, "spans", with_content=False)
+        await self.record(request, found.row.run_id, "spans", Glimpse())
         rows = await self.intake.of_run(found.row.run_id, found.row.tenant_id)
         page = {
             "run_id": found.row.run_id,
@@ -139,23 +171,49 @@ class AuditHttp:
         pages.query(request)
         return web.Response(text=self.signer.vkey + "\n", headers=pages.HEADERS)
 
-    async def _find(self, request: web.Request) -> FoundRun:
+    async def _find(self, request: web.Request, action: str) -> FoundRun:
         run_id, principal = request.match_info["run_id"], request[pages.PRINCIPAL]
         found = await self.readers.ask(lambda view: run_page.find(view, principal, run_id))
         if found is None:
+            asked_for = {"asked_for": run_id} if limits.is_id(run_id) else {}
+            await self.record(request, "", f"{action}_refused", Glimpse(facts=asked_for))
             raise PodiumError(Code.NOT_FOUND, "there is no such run")
         return found
 
-    async def _record(
-        self, request: web.Request, found: FoundRun, action: str, *, with_content: bool
-    ) -> Applied:
+    async def _glimpse(self, request: web.Request, found: FoundRun, approval_id: str) -> Glimpse:
+        """Return what of a run the key may see: content only of its own, or for a case that was approved."""
+        principal, row = request[pages.PRINCIPAL], found.row
+        if not approval_id:
+            return Glimpse(with_content=run_page.is_own(principal, row))
+        if INVESTIGATOR not in principal.roles:
+            raise PodiumError(Code.POLICY_DENIED, "an approval serves a key with the role investigator")
+        granted = await self.readers.ask(
+            lambda view: view.log.controls(approvals.APPROVAL, principal.tenant.tenant_id)
+        )
+        approval = approvals.check(
+            granted,
+            approval_id,
+            action=approvals.READ_CONTENT,
+            target=row.run_id,
+            principal_id=principal.key_id,
+            now_us=self.clock.now_ns() // _NS_PER_US,
+        )
+        return Glimpse(
+            with_content=True, facts={"case_id": approval.case_id, "approval_id": approval.approval_id}
+        )
+
+    async def record(self, request: web.Request, run_id: str, action: str, glimpse: Glimpse) -> Applied:
+        """Record a read before it is answered; without a run, of the tenant. Raises PodiumError."""
         event_id = self.ids.new("evt")
+        principal = request[pages.PRINCIPAL]
         command = RecordRead(
             Event(event_id, hashlib.sha256(event_id.encode()).digest(), "audit"),
-            found.row.run_id,
-            request[pages.PRINCIPAL].key_id,
+            run_id,
+            principal.key_id,
             action,
-            with_content,
+            glimpse.with_content,
+            principal.tenant.tenant_id,
+            glimpse.facts,
         )
         return await self.commit.submit(command)
 

@@ -19,7 +19,7 @@ _WORD = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
 def check_id(name: str, value: str) -> None:
     """Raise PodiumError (INVALID_REQUEST) unless `value` is a plain identifier."""
-    if not _ID.fullmatch(value):
+    if not is_id(value):
         raise invalid(
             f"{name} must be 1 to 128 letters, digits, dots, colons, dashes or underscores", param=name
         )
@@ -30,6 +30,11 @@ def check_event_id(event_id: str, *, is_history: bool) -> None:
     check_id("event_id", event_id)
     if event_id.startswith(HISTORY_EVENTS) != is_history:
         raise invalid(f"event_id must not begin with {HISTORY_EVENTS}", param="event_id")
+
+
+def is_id(value: str) -> bool:
+    """Whether `value` is a plain identifier."""
+    return _ID.fullmatch(value) is not None
 
 
 def check_word(name: str, value: str) -> None:

@@ -16,6 +16,7 @@ from podium_audit.commands import (
     Applied,
     BeginAttempt,
     Command,
+    CustodyCommand,
     EndAttempt,
     Grade,
     OpenRun,
@@ -28,6 +29,7 @@ from podium_audit.commands import (
     StopRun,
     TenantMoney,
 )
+from podium_audit.custody.custodian import Custodian
 from podium_audit.facts import Draft
 from podium_audit.leases import Leases
 from podium_audit.log_state import LogState
@@ -74,6 +76,7 @@ class Log:
         self._max_bytes = max_content_bytes
         self._keeps_content = keeps_content
         self._parts = PartReader(store)
+        self._custodian = Custodian(keys)
         self._state: LogState | None = None
         self._waiting: list[Applied] = []
         self._spare_key: tuple[int, bytes] | None = None
@@ -253,14 +256,12 @@ class Log:
             since_us = now_us if command.stands else 0
             self.state.set_stop(StopRow(command.tenant_id, command.worker_id, since_us))
             return Applied(indices)
+        if isinstance(command, CustodyCommand):
+            return self._custodian.apply(self.state, command, now_us)
         if isinstance(command, OpenRun):
             return self._open(command, now_us)
-        if isinstance(command, RecordHistory):
-            draft = Draft(command.type, dict(command.facts), in_run=False)
-            return Applied(self.state.stage(command.event, None, [draft], now_us))
-        if isinstance(command, AppendNote) and not command.run_id:
-            without_run = opening.append_note(None, command, self._max_bytes)
-            return Applied(self.state.stage(command.event, None, without_run, now_us))
+        if isinstance(command, AppendNote | RecordRead | RecordHistory) and not command.run_id:
+            return self._append_without_run(command, now_us)
         run = self._run(command.run_id)
         drafts = self._decide(run, command, now_us)
         if not drafts:
@@ -270,6 +271,16 @@ class Log:
         if isinstance(command, Grade):
             self.state.count_grade(run, grade_before_ppm, command.score_ppm)
         return self._answer(command, run, indices)
+
+    def _append_without_run(self, command: AppendNote | RecordRead | RecordHistory, now_us: int) -> Applied:
+        tenant_id = ""
+        if isinstance(command, AppendNote):
+            drafts = opening.append_note(None, command, self._max_bytes)
+        elif isinstance(command, RecordHistory):
+            drafts = [Draft(command.type, dict(command.facts), in_run=False)]
+        else:
+            drafts, tenant_id = endings.read(command), command.tenant_id
+        return Applied(self.state.stage(command.event, None, drafts, now_us, tenant_id=tenant_id))
 
     def _decide(
         self,
@@ -343,7 +354,7 @@ class Log:
                 param="event_id",
             )
         indices = tuple(range(known.first_index, known.first_index + known.leaf_count))
-        run_id = "" if isinstance(command, SetStop) else command.run_id
+        run_id: str = getattr(command, "run_id", "")
         run = self._run(run_id) if run_id else None
         if isinstance(command, BeginAttempt) and run is not None:
             if known.event_id not in run.open_attempts:
@@ -365,6 +376,7 @@ class Log:
                 applied.late = isinstance(command, EndAttempt) and indices[0] not in run.leaf_indices
                 applied.run_leaf_indices = tuple(run.leaf_indices)
                 applied.cost_usd_micros = run.sealed_cost_usd_micros
+                applied.erased_index = run.erased_index
                 if isinstance(command, Seal):
                     applied.money = self._money_of(run)
             else:

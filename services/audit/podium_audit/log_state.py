@@ -8,6 +8,7 @@ from typing import Any
 from podium_audit import grades, stops
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import Event
+from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow
 from podium_audit.facts import FORMAT_VERSION, Draft
 from podium_audit.money import TenantBook
 from podium_audit.parts import PartReader
@@ -120,13 +121,20 @@ class LogState:
         return self._looked_up.get(event_id)
 
     def stage(
-        self, event: Event, run: RunState | None, drafts: Sequence[Draft], now_us: int
+        self,
+        event: Event,
+        run: RunState | None,
+        drafts: Sequence[Draft],
+        now_us: int,
+        *,
+        tenant_id: str = "",
     ) -> tuple[int, ...]:
-        """Put records into the running batch; return their leaf indices.
+        """Put records into the running batch; return their leaf indices. Without a run name the tenant.
 
         Raises PodiumError if one cannot be encoded; then nothing is staged.
         """
-        records = self._records(event, run, drafts, now_us)
+        tenant_id = run.row.tenant_id if run is not None else tenant_id
+        records = self._records(event, run, tenant_id, drafts, now_us)
         encoded = [canonical(record) for record in records]
         batch = self._batch
         first = self._tail.size
@@ -147,6 +155,8 @@ class LogState:
                     self._parts.stage(row, part.part.data, keep=draft.type in _OFTEN_SENT)
                 else:
                     self._parts.hold(run, row, part.part.data)
+            if draft.type == "read":
+                batch.reads.append(_read_row(index, record))
             self.book.count_leaf(tenant_id)
             if run is not None:
                 self._evolve(run, index, record)
@@ -160,6 +170,28 @@ class LogState:
         self._batch.stops.append(row)
         self.stops = stops.changed(self.stops, row)
         self.has_new_stops = True
+
+    def controls(self, kind: str, tenant_id: str) -> list[ControlRow]:
+        """Return what stands of one kind for a tenant, the running batch included. Raises StoreError."""
+        rows = {row.item_id: row for row in self._store.controls(kind, tenant_id)}
+        mine = [row for row in self._batch.controls if (row.kind, row.tenant_id) == (kind, tenant_id)]
+        rows.update((row.item_id, row) for row in mine)
+        return [row for row in rows.values() if row.stands]
+
+    def set_control(self, row: ControlRow) -> None:
+        """Put a decision into the running batch, beside its record."""
+        kept = [other for other in self._batch.controls if other[:3] != row[:3]]
+        self._batch.controls = [*kept, row]
+
+    def set_erasure(self, run: RunState) -> None:
+        """Put how far a run's erasure is into the running batch, beside its record."""
+        if run.erasure_index is not None:
+            kept = [other for other in self._batch.erasures if other.run_no != run.row.run_no]
+            of = run.row
+            row = ErasureRow(
+                of.run_no, of.run_id, of.tenant_id, of.key_no, run.erasure_index, run.erased_index
+            )
+            self._batch.erasures = [*kept, row]
 
     def count_grade(self, run: RunState, before_ppm: int | None, score_ppm: int) -> None:
         """Put a run's newest grade into the count, in place of the one it had."""
@@ -263,10 +295,9 @@ class LogState:
             self._bare.discard(self._sealed_runs.popitem(last=False)[0])
 
     def _records(
-        self, event: Event, run: RunState | None, drafts: Sequence[Draft], now_us: int
+        self, event: Event, run: RunState | None, tenant_id: str, drafts: Sequence[Draft], now_us: int
     ) -> list[dict[str, Any]]:
         run_seq = len(run.leaf_indices) if run is not None else 0
-        tenant_id = run.row.tenant_id if run is not None else ""
         tenant_seq = self.book.leaf_count(tenant_id)
         records: list[dict[str, Any]] = []
         for draft in drafts:
@@ -311,6 +342,8 @@ class LogState:
         for movement in movements:
             self.book.move(run.row, movement)
         self.has_new_stops = self.has_new_stops or run.is_stopped != was_stopped
+        if record["type"] == "erasure_begun":
+            self._parts.forget(run)
         if record["type"] == "sealed":
             del self.open_runs[run.row.run_id]
             self._keep_sealed(run)
@@ -330,7 +363,7 @@ class LogState:
 
     def _complete(self, run: RunState) -> None:
         """Look up what a run's records do not tell: its data key, and whether its content is stored."""
-        run.data_key = self._keys.get(run.row.key_no)
+        run.data_key = self._keys.get(run.row.key_no) if run.erasure_index is None else None
         first = next(iter(run.parts.values()), None)
         run.keeps_content = (
             self._keeps_content(run.row.tenant_id)
@@ -348,3 +381,17 @@ def check_note(signer: CheckpointSigner, checkpoint: CheckpointRow, root: bytes)
         raise StoreError(f"the database's last checkpoint is not valid: {error}") from None
     if (stated.size, stated.root) != (checkpoint.size, root):
         raise StoreError("the database's tree does not fit its last checkpoint")
+
+
+def _read_row(index: int, record: dict[str, Any]) -> ReadRow:
+    facts = record["facts"]
+    return ReadRow(
+        index,
+        record["tenant_id"],
+        record["time_us"],
+        facts["principal_id"],
+        facts["action"],
+        record["run_id"],
+        facts["with_content"],
+        facts.get("case_id", ""),
+    )

@@ -43,6 +43,13 @@ class PartReader:
         """Forget what is held of a run that has ended."""
         self._held_bytes -= sum(map(len, self._held.pop(run_id, {}).values()))
 
+    def forget(self, run: RunState) -> None:
+        """Forget every part of a run whose content is to go."""
+        for part in run.parts.values():
+            self._cached_bytes -= len(self._cache.pop(part.content_no, b""))
+            self._waiting.pop(part.content_no, None)
+        self.let_go(run.row.run_id)
+
     def committed(self) -> None:
         """Let go of what only the running batch needed."""
         self._waiting.clear()
@@ -58,6 +65,8 @@ class PartReader:
     def read(self, run: RunState, part_id: str) -> bytes:
         """Return a part's plain bytes. Raises StoreError, or PodiumError when the content is erased."""
         content_no = run.parts[part_id].content_no
+        if run.erasure_index is not None:
+            raise erased(run)
         data = self._cache.get(content_no, self._waiting.get(content_no))
         if data is None:
             data = self._held.get(run.row.run_id, {}).get(content_no)
@@ -70,8 +79,15 @@ class PartReader:
                 reason="CONTENT_NOT_KEPT",
             )
         if run.data_key is None:
-            raise PodiumError(Code.CONFLICT, "the run's content is erased", reason="RUN_ERASED")
+            raise erased(run)
         sealed = self._reader.content(content_no)
         if sealed is None:
             raise StoreError("stored content is missing")
         return contents.unseal(run.data_key, run.row.run_id, part_id, sealed)
+
+
+def erased(run: RunState) -> PodiumError:
+    """Return the refusal to read, or add to, content that is gone."""
+    under = run.erasure_index if run.erased_index is None else run.erased_index
+    where = "" if under is None else f" under leaf {under}"
+    return PodiumError(Code.CONFLICT, f"the run's content is erased{where}", reason="RUN_ERASED")

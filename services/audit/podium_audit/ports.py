@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from podium_audit.custody_rows import ControlRow, CustodyReader, ErasureRow, ReadRow
 from podium_core.domain.conversation import ItemRange
 
 
@@ -155,10 +156,15 @@ class Batch:
     grade_tallies: list[GradeTallyRow] = field(default_factory=list)
     uses: list[UseRow] = field(default_factory=list)
     """Unlike the sums above these are added to what is stored."""
+    controls: list[ControlRow] = field(default_factory=list)
+    """In place of what is stored under the same ids; at most one each."""
+    erasures: list[ErasureRow] = field(default_factory=list)
+    """In place of the run's row. With an `erased_index` the run's contents are deleted in the same commit."""
+    reads: list[ReadRow] = field(default_factory=list)
     checkpoint: CheckpointRow | None = None
 
 
-class LogReader(Protocol):
+class LogReader(CustodyReader, Protocol):
     """Reads what is committed. Every method raises StoreError when it cannot."""
 
     def checkpoint(self) -> CheckpointRow | None:
@@ -345,6 +351,10 @@ class ConversationStore(Protocol):
         """Delete an item so that no byte of it stays in the store's files; return whether it was there."""
         ...
 
+    def delete_of_runs(self, runs: Sequence[tuple[str, str]]) -> int:
+        """Delete every item of these (tenant_id, run_id), as thoroughly; return how many."""
+        ...
+
     def sweep(self, now_ms: int, limit: int) -> int:
         """Delete up to `limit` items that had expired by `now_ms`, as thoroughly; return how many."""
         ...
@@ -365,8 +375,8 @@ class RunKeys(Protocol):
         """Return a key; None once it is erased. Raises StoreError."""
         ...
 
-    def erase(self, key_no: int) -> None:
-        """Destroy a key for good. Raises StoreError."""
+    def erase(self, key_nos: Sequence[int]) -> None:
+        """Destroy keys for good, in any form they are kept in; any thread may ask. Raises StoreError."""
         ...
 
     def close(self) -> None:

@@ -9,9 +9,12 @@ from podium_audit import contents
 from podium_audit.ports import RunRow, SealRow
 from podium_audit.readers import View
 from podium_audit.run_state import PARTS_PER_LEAF
-from podium_core.config.tenants import AUDITOR, CLIENT, Principal
+from podium_core.config.tenants import AUDITOR, CLIENT, INVESTIGATOR, OPERATOR, PRIVACY, Principal
 
 _TEXT_TYPES = ("text/", "application/json")
+WATCHERS = frozenset({AUDITOR, INVESTIGATOR, OPERATOR, PRIVACY})
+"""Roles that see the records of every run of the tenant, without content."""
+
 _MAX_SHOWN_BYTES = 8 << 20
 _SHOWN = ("part_id", "name", "media_type", "length")
 
@@ -24,11 +27,17 @@ class FoundRun:
     seal: SealRow | None
 
 
+def is_own(principal: Principal, row: RunRow) -> bool:
+    """Whether the run is the key's own, so that it may read its content."""
+    is_of_tenant = row.tenant_id == principal.tenant.tenant_id
+    return is_of_tenant and CLIENT in principal.roles and row.principal_id == principal.key_id
+
+
 def may_see(principal: Principal, row: RunRow) -> bool:
-    """Whether the key may see a run: its own, or for auditors any of its tenant."""
+    """Whether the key may see a run's records: its own, or for those who watch any of its tenant."""
     if row.tenant_id != principal.tenant.tenant_id:
         return False
-    return AUDITOR in principal.roles or (CLIENT in principal.roles and row.principal_id == principal.key_id)
+    return bool(principal.roles & WATCHERS) or is_own(principal, row)
 
 
 def find(view: View, principal: Principal, run_id: str) -> FoundRun | None:
@@ -40,7 +49,7 @@ def find(view: View, principal: Principal, run_id: str) -> FoundRun | None:
 def list_runs(view: View, principal: Principal, *, limit: int, before: str | None) -> dict[str, Any] | None:
     """Return a page of the newest runs and how many there are in all; None when `before` is no such run."""
     tenant_id = principal.tenant.tenant_id
-    owner = None if AUDITOR in principal.roles else principal.key_id
+    owner = None if principal.roles & WATCHERS else principal.key_id
     before_no = None
     if before is not None:
         found = find(view, principal, before)
@@ -71,35 +80,42 @@ def summary(row: RunRow, seal: SealRow | None) -> dict[str, Any]:
     }
 
 
-def run_page(view: View, found: FoundRun, checkpoint: str) -> dict[str, Any]:
+def run_page(view: View, found: FoundRun, checkpoint: str, *, with_content: bool) -> dict[str, Any]:
     """Return everything about one run, with as much content as fits a page; the export holds all."""
     row = found.row
-    key = view.keys.get(row.key_no)
-    records: list[dict[str, Any]] = []
-    parts: list[dict[str, Any]] = []
-    in_run: list[int] = []
-    room = _MAX_SHOWN_BYTES
-    for index, data in view.log.leaves_of(row.run_no):
-        record = json.loads(data)
-        records.append({"index": index, "record": record})
-        if record["run_seq"] is not None:
-            in_run.append(index)
-        for place, entry in enumerate(record["contents"]):
-            facts = {"index": index, **{name: entry[name] for name in _SHOWN}}
-            if entry["length"] > room:
-                parts.append({**facts, "omitted": True})
-                continue
-            room -= entry["length"]
-            plain = read_part(view, row, key, index * PARTS_PER_LEAF + place, entry["part_id"])
-            is_kept = plain is not None or key is None
-            parts.append({**facts, **(_shown(entry["media_type"], plain) if is_kept else {"not_kept": True})})
+    leaves = [(index, json.loads(data)) for index, data in view.log.leaves_of(row.run_no)]
+    in_run = [index for index, record in leaves if record["run_seq"] is not None]
+    erased_index = next((index for index, record in leaves if record["type"] == "erased"), None)
     receipt = {"run_id": row.run_id, "leaf_indices": in_run, "checkpoint": checkpoint}
     return {
         "run": summary(row, found.seal),
-        "records": records,
-        "contents": parts,
+        "records": [{"index": index, "record": record} for index, record in leaves],
+        "contents": _parts(view, row, leaves, with_content=with_content),
         "receipt": receipt if found.seal is not None else None,
+        "erased_under_leaf": erased_index,
     }
+
+
+def _parts(
+    view: View, row: RunRow, leaves: list[tuple[int, dict[str, Any]]], *, with_content: bool
+) -> list[dict[str, Any]]:
+    key = view.keys.get(row.key_no)
+    parts: list[dict[str, Any]] = []
+    room = _MAX_SHOWN_BYTES
+    for index, record in leaves:
+        for place, entry in enumerate(record["contents"]):
+            facts = {"index": index, **{name: entry[name] for name in _SHOWN}}
+            if key is None:
+                parts.append({**facts, "erased": True})
+            elif not with_content:
+                parts.append({**facts, "withheld": True})
+            elif entry["length"] > room:
+                parts.append({**facts, "omitted": True})
+            else:
+                room -= entry["length"]
+                plain = read_part(view, row, key, index * PARTS_PER_LEAF + place, entry["part_id"])
+                parts.append({**facts, **_shown(entry["media_type"], plain)})
+    return parts
 
 
 def read_part(view: View, row: RunRow, key: bytes | None, content_no: int, part_id: str) -> bytes | None:
@@ -112,7 +128,7 @@ def read_part(view: View, row: RunRow, key: bytes | None, content_no: int, part_
 
 def _shown(media_type: str, plain: bytes | None) -> dict[str, Any]:
     if plain is None:
-        return {"erased": True}
+        return {"not_kept": True}
     if media_type.startswith(_TEXT_TYPES):
         try:
             return {"text": plain.decode()}

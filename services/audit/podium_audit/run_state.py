@@ -116,6 +116,11 @@ class RunState:
     keeps_content: bool = True
     """Whether its content is stored; else it is committed to, and in memory while the run is open."""
     is_stopped: bool = False
+    erasure_index: int | None = None
+    """The leaf that decided that its content goes; from then on its key is used no more."""
+    erasure_facts: dict[str, Any] = field(default_factory=dict)
+    erased_index: int | None = None
+    """The leaf under which its content is erased."""
 
     def evolve(self, index: int, record: dict[str, Any]) -> list[Movement]:
         """Take in one record of this run; return the money it moves."""
@@ -132,8 +137,8 @@ class RunState:
                 return [self._open(facts, day_of(record["time_us"]))]
             case "plan":
                 self.plans.append(_step_rules(facts["steps"]))
-            case "note":
-                self._note(facts)
+            case "note" | "erasure_begun" | "erased" as kind:
+                self._remark(kind, index, facts)
             case "attempt_begun":
                 return [self._begin(facts, day_of(record["time_us"]))]
             case "attempt_ended":
@@ -144,7 +149,13 @@ class RunState:
                 return self._seal(facts)
         return []
 
-    def _note(self, facts: dict[str, Any]) -> None:
+    def _remark(self, kind: str, index: int, facts: dict[str, Any]) -> None:
+        if kind == "erasure_begun":
+            self.erasure_index, self.erasure_facts, self.data_key = index, facts, None
+            return
+        if kind == "erased":
+            self.erased_index = index
+            return
         self.is_stopped = self.is_stopped or facts["kind"] == STOP_NOTE
         if facts["kind"] == GRADE_NOTE and "score_ppm" in facts["facts"]:
             self.grade_ppm = int(facts["facts"]["score_ppm"])

@@ -76,6 +76,9 @@ class AuditSettings(ServiceSettings):
     """host:port that takes spans over OTLP/HTTP with mutual TLS, usually port 4318. Empty: none are taken."""
     spans_kept_days: Annotated[int, Field(ge=1, le=3_650)] = 30
     """How long spans are kept. They are for operators: no record of the log depends on them."""
+    key_backup_days: Annotated[int, Field(ge=0, le=366)] = 7
+    """How long backups of run-keys.db are kept, in days. So long after an erasure somebody who holds such a
+    backup and the key-encryption key could still undo it; every erasure states it."""
     checkpoint_interval_s: Seconds = 0.5
     """How often the newest checkpoint is written beside the signing key."""
     drain_s: Seconds = 5.0

@@ -22,11 +22,23 @@ from podium_core.domain.run import Caps
 CLIENT = "client"
 """Role: call the gateway and read own runs."""
 AUDITOR = "auditor"
-"""Role: read and export every run of the tenant."""
+"""Role: read and prove every run of the tenant, and who read what; no content."""
 GRADER = "grader"
 """Role: grade runs of any key of the tenant; a client grades its own."""
 EXAMINER = "examiner"
 """Role: read the log itself, with the leaves of every tenant: facts and digests, no content."""
+OPERATOR = "operator"
+"""Role: read every run of the tenant; no content."""
+INVESTIGATOR = "investigator"
+"""Role: read every run of the tenant; content for a case, once another key has approved it."""
+PRIVACY = "privacy"
+"""Role: erase and hold runs of the tenant, approve; no content."""
+CUSTODIAN = "custodian"
+"""Role: approve that content is read, as keeper of the keys that open it; no runs."""
+
+ROLES = (CLIENT, AUDITOR, GRADER, EXAMINER, OPERATOR, INVESTIGATOR, PRIVACY, CUSTODIAN)
+_APART = frozenset({OPERATOR, CUSTODIAN, PRIVACY})
+"""No key holds two of these."""
 
 MAX_PREVIOUS = 4
 """Secrets that may overlap with a key's newest one."""
@@ -202,6 +214,13 @@ def _check_digest(value: str) -> str:
     return value
 
 
+def _check_apart(roles: tuple[str, ...]) -> tuple[str, ...]:
+    together = sorted(_APART.intersection(roles))
+    if len(together) > 1:
+        raise ValueError(f"no key may hold both {together[0]} and {together[1]}: give them to two")
+    return roles
+
+
 def _check_ascending(percents: tuple[int, ...]) -> tuple[int, ...]:
     if list(percents) != sorted(set(percents)):
         raise ValueError("must be different numbers in ascending order")
@@ -221,6 +240,7 @@ def to_moment_ns(value: object) -> int:
 
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Percent = Annotated[int, Field(ge=1, le=100)]
+Role = Literal["client", "auditor", "grader", "examiner", "operator", "investigator", "privacy", "custodian"]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 SenderName = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$"), AfterValidator(_check_sender)
@@ -266,7 +286,7 @@ class _LimitsSection(Section):
 class _KeySection(_ReachSection):
     id: Ident
     sha256: Annotated[str, AfterValidator(_check_digest)]
-    roles: Annotated[tuple[Literal["client", "auditor", "grader", "examiner"], ...], Field(min_length=1)]
+    roles: Annotated[tuple[Role, ...], Field(min_length=1), AfterValidator(_check_apart)]
     expires: Moment | None = None
     previous: Annotated[ListOf[_PreviousSection], Field(max_length=MAX_PREVIOUS)] = ()
     budget_usd_per_month: UsdMicros | None = None

@@ -160,6 +160,28 @@ async def test_what_has_expired_is_swept_and_leaves_no_byte_behind(scene: Scene)
     assert await scene.kept.get(stays) is not None
 
 
+async def test_the_items_of_erased_runs_go_and_leave_no_byte_behind(scene: Scene) -> None:
+    await scene.kept.put(KEY, SECRET, ttl_ms=0, run_id="run_1")
+    sealed = scene.sealed()
+    stays = ItemKey("acme", ItemKind.RESPONSE, "resp_2")
+    await scene.kept.put(stays, SECRET, ttl_ms=0, run_id="run_2")
+    assert await scene.kept.delete_of_runs([("other", "run_1")]) == 0
+    assert await scene.kept.delete_of_runs([("acme", "run_1"), ("acme", "run_9")]) == 1
+    assert sealed not in scene.bytes_on_disk()
+    assert await scene.kept.get(KEY) is None
+    assert await scene.kept.get(stays) is not None
+
+
+async def test_a_store_of_the_version_before_is_taken_over(scene: Scene) -> None:
+    await scene.kept.put(KEY, SECRET, ttl_ms=0, run_id="run_1")
+    await scene.kept.close()
+    with connect(scene.file) as database:
+        database.execute("DROP INDEX items_by_run")
+        database.execute("PRAGMA user_version = 1")
+    scene.open()
+    assert await scene.kept.delete_of_runs([("acme", "run_1")]) == 1
+
+
 async def test_a_store_of_another_version_is_refused(scene: Scene) -> None:
     with connect(scene.file) as database:
         database.execute("PRAGMA user_version = 9")
@@ -211,6 +233,10 @@ class Broken:
     def delete(self, version: int) -> bool:
         """Pass on."""
         return self.store.delete(version)
+
+    def delete_of_runs(self, runs: Sequence[tuple[str, str]]) -> int:
+        """Pass on."""
+        return self.store.delete_of_runs(runs)
 
     def sweep(self, now_ms: int, limit: int) -> int:
         """Pass on."""

@@ -1,6 +1,8 @@
 """Key files: made once, readable by us alone, never replaced."""
 
+from contextlib import closing
 from pathlib import Path
+from sqlite3 import connect
 
 import pytest
 
@@ -93,11 +95,28 @@ def test_an_erased_run_key_is_gone_from_the_files(directory: Path, tmp_path: Pat
     store.open(0)
     number, _ = store.take()
     (wrapped,) = store._connected.execute("SELECT wrapped FROM run_keys WHERE key_no = 1").fetchone()
-    store.erase(number)
+    store.erase([number])
     assert store.get(number) is None
     assert all(wrapped not in file.read_bytes() for file in tmp_path.glob("run-keys.db*"))
     store.take()
     assert store.take()[0] == 3
+    store.close()
+
+
+def test_an_erasure_that_leaves_the_key_in_the_write_ahead_log_is_no_erasure(
+    directory: Path, tmp_path: Path
+) -> None:
+    wrapper = keys.FileKeyWrapper(directory / keys.ENCRYPTION_KEY_FILE)
+    store = SqliteRunKeys(tmp_path / "run-keys.db", wrapper, pool_size=2, busy_s=0.05)
+    store.open(0)
+    number, _ = store.take()
+    with closing(connect(tmp_path / "run-keys.db", isolation_level=None)) as reading:
+        reading.execute("BEGIN")
+        reading.execute("SELECT count(*) FROM run_keys").fetchone()
+        with pytest.raises(StoreError, match="still in it"):
+            store.erase([number])
+    store.erase([number])
+    assert store.get(number) is None
     store.close()
 
 

@@ -317,7 +317,7 @@ def test_notes_are_few_short_facts(scene: LogScene, facts: dict[str, str]) -> No
 
 def test_an_erased_run_takes_no_content(scene: LogScene) -> None:
     scene.do(open_run())
-    scene.keys.erase(1)
+    scene.keys.erase([1])
     scene.restart()
     assert refusal(scene, put(text_part("more"))).reason == "RUN_ERASED"
     assert refusal(scene, begin()).reason == "RUN_ERASED"

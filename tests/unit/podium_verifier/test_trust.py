@@ -251,8 +251,10 @@ def test_leaves_that_were_lost_on_record_are_named() -> None:
 
 def erased_run() -> ExportedRun:
     run = three_step_run()
-    run.add("erasure_begun", {"basis": "subject_request"}, in_run=False)
-    run.add("erased", {"key_is_gone": True}, in_run=False)
+    order = {"principal_id": "officer", "basis": "subject_request", "case_id": ""}
+    run.add("erasure_begun", order, in_run=False)
+    done = {"begun_index": 2 * len(run.records), "part_count": 3, "key_is_gone": True, "key_backup_days": 7}
+    run.add("erased", {**order, **done}, in_run=False)
     return run
 
 

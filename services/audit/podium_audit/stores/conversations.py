@@ -9,12 +9,13 @@ from podium_audit.stores.own_file import OwnFile
 from podium_audit.stores.sqlite_reader import store_errors
 from podium_core.domain.conversation import ItemRange
 
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _CACHE_KIB = 1_024
 _MS_PER_S = 1_000
 _BEHIND_IDS = "~"
 """Sorts behind every character of an id."""
 _COLUMNS = ", ".join(ItemRow._fields)
+_BY_RUN = "CREATE INDEX items_by_run ON items (run_id) WHERE run_id != ''"
 _STATEMENTS = (
     """CREATE TABLE items (
         version INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -28,6 +29,7 @@ _STATEMENTS = (
         UNIQUE (tenant_id, kind, item_id)
     ) STRICT""",
     "CREATE INDEX items_by_expiry ON items (expires_ms) WHERE expires_ms > 0",
+    _BY_RUN,
     f"PRAGMA user_version = {_SCHEMA_VERSION}",
 )
 
@@ -56,6 +58,12 @@ class SqliteConversations:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == _SCHEMA_VERSION - 1:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(_BY_RUN)
+                connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+                connection.execute("COMMIT")
+                version = _SCHEMA_VERSION
             if version not in (0, _SCHEMA_VERSION):
                 raise StoreError(
                     f"the conversation store has schema version {version}, not {_SCHEMA_VERSION}"
@@ -137,6 +145,22 @@ class SqliteConversations:
             self._forget()
         return bool(count)
 
+    def delete_of_runs(self, runs: Sequence[tuple[str, str]]) -> int:
+        """Delete every item of these (tenant_id, run_id), as thoroughly; return how many."""
+        connection = self._connected
+        with store_errors():
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                count = connection.executemany(
+                    "DELETE FROM items WHERE tenant_id = ? AND run_id = ?", runs
+                ).rowcount
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        self._forget()  # also when a try before this one deleted them and did not get here
+        return max(count, 0)
+
     def sweep(self, now_ms: int, limit: int) -> int:
         """Delete up to `limit` items that had expired by `now_ms`, as thoroughly; return how many."""
         with store_errors():
@@ -152,8 +176,10 @@ class SqliteConversations:
     def _forget(self) -> None:
         """Empty the write-ahead log: it still has the pages as they were."""
         with store_errors():
-            self._connected.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (is_busy, *_) = self._connected.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         self._own.check()
+        if is_busy:
+            raise StoreError("the write-ahead log is in use: what was deleted is still in it")
 
     @property
     def _connected(self) -> sqlite3.Connection:

@@ -6,6 +6,8 @@ Keys are made ahead, hundreds per commit, so that opening a run costs no extra o
 import secrets
 import sqlite3
 from collections import deque
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from podium_audit.ports import KeyWrapper, StoreError
@@ -38,11 +40,12 @@ class SqliteKeyReader:
 class SqliteRunKeys:
     """A pool of unused keys in memory, and every used key by number. Used by one thread."""
 
-    def __init__(self, file: Path, wrapper: KeyWrapper, *, pool_size: int = 512) -> None:
+    def __init__(self, file: Path, wrapper: KeyWrapper, *, pool_size: int = 512, busy_s: float = 2.0) -> None:
         self._file = file
         self._own = OwnFile(file)
         self._wrapper = wrapper
         self._pool_size = pool_size
+        self._busy_s = busy_s
         self._pool: deque[tuple[int, bytes]] = deque()
         self._connection: sqlite3.Connection | None = None
 
@@ -93,11 +96,21 @@ class SqliteRunKeys:
         """Return a key; None once it is erased. Raises StoreError."""
         return _get(self._connected, self._wrapper, key_no)
 
-    def erase(self, key_no: int) -> None:
-        """Destroy a key for good. Raises StoreError."""
-        with store_errors():
-            self._connected.execute("DELETE FROM run_keys WHERE key_no = ?", (key_no,))
-            self._connected.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    def erase(self, key_nos: Sequence[int]) -> None:
+        """Destroy keys for good, in the write-ahead log too; any thread may ask. Raises StoreError."""
+        with store_errors(), closing(self._connect()) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("DELETE FROM run_keys WHERE key_no = ?", [(key_no,) for key_no in key_nos])
+            connection.execute("COMMIT")
+            (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self._own.check()
+        if is_busy:
+            raise StoreError("the key store's write-ahead log is in use: erased keys are still in it")
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._file, timeout=self._busy_s, isolation_level=None)
 
     def close(self) -> None:
         """Let go of everything."""

@@ -1,6 +1,8 @@
 """The log's tables. `user_version` counts schema versions; an unknown one is refused, never guessed at."""
 
-SCHEMA_VERSION = 5
+from podium_audit.stores import sqlite_custody
+
+SCHEMA_VERSION = 6
 
 _STOPS = """CREATE TABLE stops (
         tenant_id TEXT NOT NULL,
@@ -40,7 +42,13 @@ _USES = """CREATE TABLE uses (
 
 _KEY_BUDGET = "ALTER TABLE runs ADD COLUMN key_budget_usd_micros INTEGER"
 
-STEPS = {1: (_STOPS,), 2: (_USES,), 3: (_GRADE_TALLIES,), 4: (_KEY_BUDGET,)}
+STEPS = {
+    1: (_STOPS,),
+    2: (_USES,),
+    3: (_GRADE_TALLIES,),
+    4: (_KEY_BUDGET,),
+    5: (*sqlite_custody.STATEMENTS, sqlite_custody.FILL_READS),
+}
 """By the version they start from: what brings an older log to the next version."""
 
 STATEMENTS = (
@@ -99,6 +107,7 @@ STATEMENTS = (
     _STOPS,
     _GRADE_TALLIES,
     _USES,
+    *sqlite_custody.STATEMENTS,
     "CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT",
     *(
         f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table}"

@@ -21,7 +21,7 @@ from podium_audit.ports import (
     StoreError,
     UseRow,
 )
-from podium_audit.stores import schema
+from podium_audit.stores import schema, sqlite_custody
 from podium_audit.stores.own_file import OwnFile
 from podium_audit.stores.sqlite_reader import SqliteReads, store_errors
 
@@ -45,6 +45,7 @@ _TABLES = {
     "settled": ("INSERT OR REPLACE INTO settled", 3),
     "stops": ("INSERT OR REPLACE INTO stops", 3),
     "grade_tallies": ("INSERT OR REPLACE INTO grade_tallies", 6),
+    **sqlite_custody.TABLES,
 }
 """In an order that foreign keys allow, with how many columns each has."""
 
@@ -221,6 +222,7 @@ class SqliteStore(SqliteReads):
             connection.execute(f"DELETE FROM open_runs WHERE run_no IN {_places(len(chunk))}", chunk)  # noqa: S608 - placeholders
         for row in batch.uses:
             connection.execute(_ADD_USE, row)
+        sqlite_custody.delete_contents(connection, batch.erasures)
         if batch.checkpoint is not None:
             connection.execute("INSERT INTO checkpoints VALUES (?, ?)", batch.checkpoint)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from podium_audit.commands import HISTORY_EVENTS
 from podium_audit.ports import CheckpointRow, RunRow, SealRow, StoreError, UseRow
+from podium_audit.stores.sqlite_custody import SqliteCustodyReads
 
 _RUN_COLUMNS = ", ".join(f"runs.{name}" for name in RunRow._fields)
 _SEAL_COLUMNS = ", ".join(f"seals.{name}" for name in SealRow._fields)
@@ -28,7 +29,7 @@ def store_errors() -> Iterator[None]:
         raise StoreError(f"{type(error).__name__}: {error}") from error
 
 
-class SqliteReads:
+class SqliteReads(SqliteCustodyReads):
     """The queries of `LogReader` over a connection that a subclass opens."""
 
     _connection: sqlite3.Connection | None = None

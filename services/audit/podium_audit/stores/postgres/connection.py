@@ -58,6 +58,16 @@ class Session:
         self._password_file = password_file
         self._connection: Connection | None = None
 
+    def another(self) -> "Session":
+        """Return a session like this one, for another thread."""
+        return Session(
+            self._url,
+            wait_s=self._wait_s,
+            lock_s=self._lock_s,
+            role=self._role,
+            password_file=self._password_file,
+        )
+
     @property
     def wait_s(self) -> float:
         """The longest wait for an answer, in seconds."""

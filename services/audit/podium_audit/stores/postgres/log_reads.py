@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, LiteralString
 
+from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow
 from podium_audit.ports import CheckpointRow, RunRow, SealRow, UseRow
 from podium_audit.stores.postgres.connection import Session
 
@@ -137,6 +138,43 @@ class PostgresReads:
             limit=limit,
         )
         return [UseRow(*row) for row in rows]
+
+    def controls(self, kind: str, tenant_id: str) -> list[ControlRow]:
+        """Return what stands of one kind for a tenant, by `item_id`."""
+        rows = self._all(
+            "SELECT tenant_id, kind, item_id, stands, body FROM controls"
+            " WHERE tenant_id = %(tenant)s AND kind = %(kind)s AND stands ORDER BY item_id",
+            tenant=tenant_id,
+            kind=kind,
+        )
+        return [ControlRow(*row) for row in rows]
+
+    def pending_erasures(self, limit: int) -> list[ErasureRow]:
+        """Return erasures of any tenant that have begun and are not finished, the oldest first."""
+        rows = self._all(
+            "SELECT run_no, run_id, tenant_id, key_no, begun_index, erased_index FROM erasures"
+            " WHERE erased_index IS NULL ORDER BY begun_index LIMIT %(limit)s",
+            limit=limit,
+        )
+        return [ErasureRow(*row) for row in rows]
+
+    def reads(self, tenant_id: str, *, before_index: int | None, limit: int) -> list[ReadRow]:
+        """Return who read what of a tenant, newest first."""
+        where: LiteralString = "tenant_id = %(tenant)s"
+        if before_index is not None:
+            where += " AND leaf_index < %(before)s"
+        rows = self._all(
+            f"SELECT * FROM reads WHERE {where} ORDER BY leaf_index DESC LIMIT %(limit)s",  # noqa: S608 - constants
+            tenant=tenant_id,
+            before=before_index,
+            limit=limit,
+        )
+        return [ReadRow(*row) for row in rows]
+
+    def count_reads(self, tenant_id: str) -> int:
+        """Return how many rows `reads` could show in all."""
+        row = self._one("SELECT count(*) FROM reads WHERE tenant_id = %(tenant)s", tenant=tenant_id)
+        return int(row[0]) if row else 0
 
     def _one(self, query: LiteralString, **values: object) -> Any:
         rows = self._all(query, **values)

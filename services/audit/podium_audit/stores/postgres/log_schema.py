@@ -220,4 +220,74 @@ _TILE: tuple[LiteralString, ...] = (
     "GRANT EXECUTE ON FUNCTION podium_leaf_hashes TO podium_audit_writer, podium_audit_reader",
 )
 
-STEPS: Final[Steps] = ((*_ROLES, *_TABLES, *_RIGHTS, *_APPEND_ONLY, *_TILE),)
+_CUSTODY: tuple[LiteralString, ...] = (
+    """CREATE TABLE controls (
+        tenant_id text NOT NULL,
+        kind text NOT NULL,
+        item_id text NOT NULL,
+        stands boolean NOT NULL,
+        body text NOT NULL,
+        PRIMARY KEY (tenant_id, kind, item_id)
+    )""",
+    "CREATE INDEX controls_standing ON controls (tenant_id, kind, item_id) WHERE stands",
+    # Numbers and ids of runs of every tenant: whoever finishes an erasure needs no more.
+    """CREATE TABLE erasures (
+        run_no bigint PRIMARY KEY,
+        run_id text NOT NULL,
+        tenant_id text NOT NULL,
+        key_no bigint NOT NULL,
+        begun_index bigint NOT NULL,
+        erased_index bigint
+    )""",
+    "CREATE INDEX erasures_pending ON erasures (begun_index) WHERE erased_index IS NULL",
+    """CREATE TABLE reads (
+        leaf_index bigint PRIMARY KEY,
+        tenant_id text NOT NULL,
+        time_us bigint NOT NULL,
+        principal_id text NOT NULL,
+        action text NOT NULL,
+        run_id text NOT NULL,
+        with_content boolean NOT NULL,
+        case_id text NOT NULL
+    )""",
+    "CREATE INDEX reads_of_tenant ON reads (tenant_id, leaf_index)",
+    "GRANT SELECT, INSERT, UPDATE ON controls, erasures TO podium_audit_writer",
+    "GRANT SELECT, INSERT ON reads TO podium_audit_writer",
+    "GRANT DELETE ON contents TO podium_audit_writer",
+    "GRANT SELECT ON controls, reads, erasures TO podium_audit_reader",
+    """DO $$
+    DECLARE named text;
+    BEGIN
+        FOREACH named IN ARRAY ARRAY['controls', 'reads'] LOOP
+            EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', named);
+            EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', named);
+            EXECUTE format(
+                'CREATE POLICY of_writer ON %I TO podium_audit_writer USING (true) WITH CHECK (true)', named);
+            EXECUTE format('CREATE POLICY of_owner ON %I TO CURRENT_USER USING (true)', named);
+            EXECUTE format(
+                'CREATE POLICY of_reader ON %I FOR SELECT TO podium_audit_reader USING'
+                ' (tenant_id = nullif(current_setting(''podium.tenant_id'', true), ''''))', named);
+        END LOOP;
+    END $$""",
+    # Content goes with its partition, or once its run's erasure is on record.
+    """CREATE OR REPLACE FUNCTION podium_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'DELETE' AND TG_NARGS > 0 THEN
+            IF EXISTS (SELECT FROM shelves WHERE shelf = OLD.shelf AND dropped_us > 0) THEN
+                RETURN OLD;
+            END IF;
+        END IF;
+        IF TG_OP = 'DELETE' AND TG_TABLE_NAME LIKE 'contents%' THEN
+            IF EXISTS (SELECT FROM leaves JOIN erasures USING (run_no) WHERE shelf = OLD.shelf
+                    AND leaf_index = OLD.content_no / 256 AND erased_index IS NOT NULL) THEN
+                RETURN OLD;
+            END IF;
+        END IF;
+        RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
+    END $$""",
+    """CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON reads
+        FOR EACH ROW EXECUTE FUNCTION podium_append_only()""",
+    "ALTER TABLE reads ENABLE ALWAYS TRIGGER append_only",
+)
+
+STEPS: Final[Steps] = ((*_ROLES, *_TABLES, *_RIGHTS, *_APPEND_ONLY, *_TILE), _CUSTODY)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, LiteralString
 
 from podium_audit.commands import HISTORY_EVENTS
+from podium_audit.custody_rows import ErasureRow
 from podium_audit.ports import (
     USE_KEY_FIELDS,
     Batch,
@@ -19,7 +20,7 @@ from podium_audit.stores.postgres.log_schema import MAX_LEAVES_PER_EVENT
 _CHUNK_BYTES: Final = 256 * 1024
 _KEY, _SUMS = UseRow._fields[:USE_KEY_FIELDS], UseRow._fields[USE_KEY_FIELDS:]
 
-_BIGINT, _INTEGER, _TEXT, _BYTES = "bigint", "integer", "text", "bytea"
+_BIGINT, _INTEGER, _TEXT, _BYTES, _BOOLEAN = "bigint", "integer", "text", "bytea", "boolean"
 _TABLES: Final[dict[str, tuple[str, ...]]] = {
     "runs": (_BIGINT, *[_TEXT] * 5, *[_BIGINT] * 4, _INTEGER),
     "leaves": (_INTEGER, _BIGINT, _BIGINT, _TEXT, _BYTES),
@@ -27,6 +28,7 @@ _TABLES: Final[dict[str, tuple[str, ...]]] = {
     "contents": (_INTEGER, _BIGINT, _INTEGER, _TEXT, _BYTES),
     "open_runs": (_BIGINT,),
     "history": (_BIGINT, _BYTES),
+    "reads": (_BIGINT, _TEXT, _BIGINT, _TEXT, _TEXT, _TEXT, _BOOLEAN, _TEXT),
 }
 """What only ever grows, in an order that foreign keys allow, with the types of its columns."""
 _REPLACED: Final = {
@@ -38,6 +40,16 @@ _REPLACED: Final = {
         GradeTallyRow._fields[:3],
         GradeTallyRow._fields[3:],
         (_TEXT, _TEXT, *[_BIGINT] * 4),
+    ),
+    "controls": (
+        ("tenant_id", "kind", "item_id"),
+        ("stands", "body"),
+        (_TEXT, _TEXT, _TEXT, _BOOLEAN, _TEXT),
+    ),
+    "erasures": (
+        ("run_no",),
+        ErasureRow._fields[1:],
+        (_BIGINT, _TEXT, _TEXT, *[_BIGINT] * 3),
     ),
 }
 """What a batch replaces: key columns, other columns, types."""
@@ -75,6 +87,13 @@ _SEALS: Final[LiteralString] = (
 )
 
 
+_DELETE_CONTENTS: Final[LiteralString] = """DELETE FROM contents USING leaves
+    WHERE leaves.run_no = ANY (%(run_nos)s::bigint[])
+    AND leaves.shelf IN (SELECT shelf FROM runs WHERE run_no = ANY (%(run_nos)s::bigint[]))
+    AND contents.shelf = leaves.shelf AND contents.content_no >= leaves.leaf_index * 256
+    AND contents.content_no < leaves.leaf_index * 256 + 256"""
+
+
 def write(connection: Connection, batch: Batch) -> None:
     """Send every row of a batch, one statement per table. Raises StoreError."""
     rows_of: dict[str, Sequence[tuple[Any, ...]]] = {
@@ -84,6 +103,7 @@ def write(connection: Connection, batch: Batch) -> None:
         "contents": [chunk for row in batch.contents for chunk in _chunks(row)],
         "open_runs": [(row.run_no,) for row in batch.runs],
         "history": _history(batch),
+        "reads": batch.reads,
     }
     for table, rows in rows_of.items():
         _execute(connection, _INSERTS[table], rows)
@@ -94,6 +114,8 @@ def write(connection: Connection, batch: Batch) -> None:
         sealed = [row.run_no for row in batch.seals]
         connection.execute("DELETE FROM open_runs WHERE run_no = ANY (%s::bigint[])", (sealed,))
     _execute(connection, _ADD_USES, _summed(batch.uses))
+    if erased := [row.run_no for row in batch.erasures if row.erased_index is not None]:
+        connection.execute(_DELETE_CONTENTS, {"run_nos": erased})
     if batch.checkpoint is not None:
         connection.execute("INSERT INTO checkpoints VALUES (%s, %s)", batch.checkpoint)
 

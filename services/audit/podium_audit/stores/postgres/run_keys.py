@@ -6,6 +6,7 @@ Numbers come from a sequence, so no two replicas ever hold the same one. Keys ar
 import contextlib
 import secrets
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 from podium_audit.ports import KeyWrapper, StoreError
@@ -65,10 +66,17 @@ class PostgresRunKeys:
         """Return a key; None once it is erased. Raises StoreError."""
         return _get(self._session, self._wrapper, key_no)
 
-    def erase(self, key_no: int) -> None:
-        """Destroy a key for good. Raises StoreError."""
-        with self._session.use() as connection:
-            connection.execute("DELETE FROM run_keys WHERE key_no = %s", (key_no,))
+    def erase(self, key_nos: Sequence[int]) -> None:
+        """Destroy keys for good; any thread may ask. Raises StoreError.
+
+        Autovacuum overwrites their rows soon after, and the write-ahead log's copies end with its segments.
+        """
+        session = self._session.another()
+        try:
+            with session.use() as connection:
+                connection.execute("DELETE FROM run_keys WHERE key_no = ANY (%s)", (list(key_nos),))
+        finally:
+            session.close()
 
     def close(self) -> None:
         """Let go of everything; keys that were made ahead are given up, since nobody else may use them."""

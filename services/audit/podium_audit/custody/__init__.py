@@ -1,0 +1,1 @@
+"""Decisions about the keeping of records: holds, approvals, erasures."""

@@ -1,0 +1,121 @@
+"""Applies commands about the keeping of records to the running batch: each is a record and a row."""
+
+from podium_audit.commands import (
+    Applied,
+    BeginErasure,
+    CustodyCommand,
+    FinishErasure,
+    GiveApproval,
+    PlaceHold,
+    ReleaseHold,
+    RequestApproval,
+)
+from podium_audit.custody import approvals, erasures, holds
+from podium_audit.custody_rows import ControlRow
+from podium_audit.log_state import LogState
+from podium_audit.ports import RunKeys
+from podium_audit.run_state import RunState
+from podium_core.domain.errors import Code, PodiumError
+
+
+class Custodian:
+    """Used by the log's thread only. Every refusal comes before the first change."""
+
+    def __init__(self, keys: RunKeys) -> None:
+        self._keys = keys
+
+    def apply(self, state: LogState, command: CustodyCommand, now_us: int) -> Applied:
+        """Put what the command asks for into the running batch. Raises PodiumError, StoreError."""
+        match command:
+            case BeginErasure():
+                return self._begin(state, command, now_us)
+            case FinishErasure():
+                return self._finish(state, command, now_us)
+            case PlaceHold():
+                return _place(state, command, now_us)
+            case ReleaseHold():
+                return _release(state, command, now_us)
+            case RequestApproval():
+                rows = state.controls(approvals.APPROVAL, command.tenant_id)
+                draft, changed = approvals.request(command, rows, now_us)
+                indices = state.stage(command.event, None, [draft], now_us, tenant_id=command.tenant_id)
+                for row in changed:
+                    state.set_control(row)
+                return Applied(indices)
+            case GiveApproval():
+                row = _control(state, approvals.APPROVAL, command.tenant_id, command.approval_id)
+                draft, given = approvals.give(command, row, now_us)
+                indices = state.stage(command.event, None, [draft], now_us, tenant_id=command.tenant_id)
+                state.set_control(given)
+                return Applied(indices)
+
+    def _begin(self, state: LogState, command: BeginErasure, now_us: int) -> Applied:
+        run = _run(state, command.run_id)
+        held = holds.over(state.controls(holds.HOLD, command.tenant_id), command.run_id)
+        drafts = erasures.begin(run, command, held)
+        if not drafts:
+            known = run.erasure_index if run.erased_index is None else run.erased_index
+            return Applied((known or 0,), erased_index=run.erased_index)
+        indices = state.stage(command.event, run, drafts, now_us)
+        if run.erasure_index is None:
+            return Applied(indices, refusal=erasures.LEGAL_HOLD)
+        state.set_erasure(run)
+        return Applied(indices)
+
+    def _finish(self, state: LogState, command: FinishErasure, now_us: int) -> Applied:
+        run = _run(state, command.run_id)
+        drafts = erasures.finish(run, command, self._keys.get(run.row.key_no))
+        indices = state.stage(command.event, run, drafts, now_us) if drafts else (run.erased_index or 0,)
+        if drafts:
+            state.set_erasure(run)
+        return Applied(indices, erased_index=run.erased_index)
+
+
+def _place(state: LogState, command: PlaceHold, now_us: int) -> Applied:
+    standing = [holds.hold_of(row) for row in state.controls(holds.HOLD, command.tenant_id)]
+    for run_id in command.run_ids[: holds.MAX_RUNS]:
+        if _run(state, run_id).row.tenant_id != command.tenant_id:
+            raise _unknown_run()
+    draft, row = holds.place(command, standing, now_us)
+    indices = state.stage(command.event, None, [draft], now_us, tenant_id=command.tenant_id)
+    state.set_control(row)
+    return Applied(indices)
+
+
+def _release(state: LogState, command: ReleaseHold, now_us: int) -> Applied:
+    held = _control(state, holds.HOLD, command.tenant_id, command.hold_id)
+    granted = state.controls(approvals.APPROVAL, command.tenant_id)
+    approvals.check(
+        granted,
+        command.approval_id,
+        action=approvals.RELEASE_HOLD,
+        target=command.hold_id,
+        principal_id=command.principal_id,
+        now_us=now_us,
+    )
+    draft, row = holds.release(held, command.principal_id, command.approval_id)
+    indices = state.stage(command.event, None, [draft], now_us, tenant_id=command.tenant_id)
+    state.set_control(row)
+    used = next(row for row in granted if row.item_id == command.approval_id)
+    state.set_control(used._replace(stands=False))
+    return Applied(indices)
+
+
+def _control(state: LogState, kind: str, tenant_id: str, item_id: str) -> ControlRow:
+    row = next((row for row in state.controls(kind, tenant_id) if row.item_id == item_id), None)
+    if row is None:
+        raise PodiumError(
+            Code.NOT_FOUND, f"there is no such {kind}", reason=f"{kind.upper()}_UNKNOWN", param=f"{kind}_id"
+        )
+    return row
+
+
+def _run(state: LogState, run_id: str) -> RunState:
+    run = state.find_run(run_id)
+    if run is None:
+        raise _unknown_run()
+    return run
+
+
+def _unknown_run() -> PodiumError:
+    return PodiumError(Code.NOT_FOUND, "there is no such run", reason="RUN_UNKNOWN", param="run_id")

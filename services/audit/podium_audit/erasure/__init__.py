@@ -1,0 +1,1 @@
+"""Erasure as it is asked for and carried out: over HTTP, by key roles, finished after every crash."""
