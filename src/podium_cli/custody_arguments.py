@@ -11,18 +11,21 @@ the run took place stays provable. A run under a legal hold is refused, and the
 refusal is a record.
 """
 HOLD = """examples:
-  podium hold RUN --case C-17                  nothing of it is erased or expires
-  podium hold --all --case C-17                ... of every run of the tenant
-  podium hold                                  the holds that stand
-  podium hold --release HOLD --approval ID     end it: another key has approved
+  podium hold RUN --case C-17     nothing of it is erased, nothing expires
+  podium hold --all --case C-17   ... of every run of the tenant
+  podium hold                     the holds that stand
+  podium hold --release HOLD --approval ID
+                                  end it: another key has approved
 
 Needs a key with the role privacy; an auditor may list.
 """
 APPROVE = """examples:
-  podium approve --ask read_content --of RUN --case C-17    an investigator asks
-  podium approve --ask release_hold --of HOLD --case C-17   a privacy officer asks
-  podium approve                                            what waits
-  podium approve ID                                         another key approves
+  podium approve --ask read_content --of RUN --case C-17
+                                 an investigator asks to read a run's words
+  podium approve --ask release_hold --of HOLD --case C-17
+                                 a privacy officer asks to end a hold
+  podium approve                 what waits
+  podium approve ID              another key approves
 
 Then: podium show RUN --content --approval ID. It ends after a day.
 """

@@ -102,6 +102,16 @@ def test_versions_grow_and_only_the_newest_is_replaced(another: Another) -> None
     assert third > second
 
 
+def test_the_items_of_erased_runs_go_and_no_others(another: Another) -> None:
+    store = another()
+    others = [row("resp_2", tenant="other"), row("resp_3")._replace(run_id="run_2")]
+    for item in (row(), row("resp_4"), *others):
+        assert store.replace(item, 0)
+    assert store.delete_of_runs([("acme", "run_1"), ("acme", "run_9")]) == 2
+    assert store.find("acme", KIND.value, "resp_1") is None
+    assert all(store.find(item.tenant_id, KIND.value, item.item_id) for item in others)
+
+
 def test_large_and_odd_bytes_come_back(another: Another) -> None:
     sealed = bytes(range(256)) * 4_096
     store = another()

@@ -260,7 +260,9 @@ class Log:
             return self._custodian.apply(self.state, command, now_us)
         if isinstance(command, OpenRun):
             return self._open(command, now_us)
-        if isinstance(command, AppendNote | RecordRead | RecordHistory) and not command.run_id:
+        if isinstance(command, RecordHistory) or (
+            isinstance(command, AppendNote | RecordRead) and not command.run_id
+        ):
             return self._append_without_run(command, now_us)
         run = self._run(command.run_id)
         drafts = self._decide(run, command, now_us)

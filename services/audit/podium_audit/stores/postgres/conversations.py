@@ -32,6 +32,7 @@ TABLES: Final[tuple[LiteralString, ...]] = (
     # Sealed bytes do not get shorter by packing them.
     "ALTER TABLE items ALTER COLUMN sealed SET STORAGE EXTERNAL",
     "CREATE INDEX items_by_expiry ON items (expires_ms) WHERE expires_ms > 0",
+    "CREATE INDEX items_by_run ON items (run_id) WHERE run_id != ''",
 )
 
 _READ: Final = (
@@ -103,6 +104,13 @@ class PostgresConversations:
         """Destroy an item's key, then its row; return whether it was there."""
         return bool(self._delete("version = %s", version))
 
+    def delete_of_runs(self, runs: Sequence[tuple[str, str]]) -> int:
+        """Delete every item of these (tenant_id, run_id), as thoroughly; return how many."""
+        tenant_ids, run_ids = [tenant_id for tenant_id, _ in runs], [run_id for _, run_id in runs]
+        return self._delete(
+            "(tenant_id, run_id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))", tenant_ids, run_ids
+        )
+
     def sweep(self, now_ms: int, limit: int) -> int:
         """Delete up to `limit` items that had expired by `now_ms`, as thoroughly; return how many."""
         self._settle_doubtful(limit)
@@ -145,7 +153,7 @@ class PostgresConversations:
                 raise psycopg.Rollback
         return None if made is None else (int(made[0]), replaced_key_no)
 
-    def _delete(self, where: str, *values: int) -> int:
+    def _delete(self, where: str, *values: int | list[str]) -> int:
         with self._session.use() as connection:
             query = f"SELECT version, key_no FROM items WHERE {where}"  # noqa: S608 - constants
             rows = connection.execute(query.encode(), values).fetchall()
