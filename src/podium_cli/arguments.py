@@ -102,7 +102,7 @@ The record is verified first. Exit code 0: equal; 1: something differs.
 """
 _KEYS = """examples:
   podium keys create alice                      may ask, and read its own runs
-  podium keys create revision --role auditor    may read all records of its tenant
+  podium keys create revision --role auditor    reads records of its tenant
   podium keys create ci --expires 2027-01-31    works until that day begins, UTC
   podium keys rotate alice --overlap 24h        a new secret; the old one ends
                                                 after a day
