@@ -147,13 +147,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     tenants = _tenants(settings, telemetry)
     files = settled_files(settings)
     leases = MemoryLeases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
-    log = open_log(
-        files,
-        settings,
-        clock,
-        leases,
-        lambda tenant_id: tenants.current.keep_content(tenant_id),  # noqa: PLW0108 - the newest
-    )
+    log = open_log(files, settings, clock, leases, _keeps_content(tenants))
     commit = _group_commit(log, settings, telemetry, clock)
     guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
     conversations = _conversations(files, settings, clock)
@@ -193,6 +187,10 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     )
 
 
+def _keeps_content(tenants: Watched[Tenants]) -> Callable[[str], bool]:
+    return lambda tenant_id: tenants.current.keep_content(tenant_id)  # noqa: PLW0108 - the newest
+
+
 def _conversation_servicer(
     conversations: Conversations,
     commit: GroupCommit,
@@ -205,7 +203,7 @@ def _conversation_servicer(
         commit,
         ids,
         max_item_bytes=settings.max_item_bytes,
-        keeps_content=lambda tenant_id: tenants.current.keep_content(tenant_id),  # noqa: PLW0108 - the newest
+        keeps_content=_keeps_content(tenants),
     )
 
 
