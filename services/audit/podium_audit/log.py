@@ -8,7 +8,7 @@ is forgotten whole, and the state is read back from the store.
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from podium_audit import attempts, endings, grades, limits, opening, stops
+from podium_audit import attempts, endings, grades, limits, opening, outside_runs, stops
 from podium_audit.checkpoint import Checkpoint, CheckpointSigner
 from podium_audit.commands import (
     AppendNote,
@@ -34,7 +34,7 @@ from podium_audit.facts import Draft
 from podium_audit.leases import Leases
 from podium_audit.log_state import LogState
 from podium_audit.parts import PartReader
-from podium_audit.ports import EventRow, LogStore, RunKeys, RunRow, StopRow, StoreError
+from podium_audit.ports import EventRow, LogStore, RunKeys, RunRow, StoreError
 from podium_audit.run_state import RunState, month_of
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
@@ -251,19 +251,14 @@ class Log:
 
     def _apply(self, command: Command) -> Applied:
         now_us = self._clock.now_ns() // _NS_PER_US
-        if isinstance(command, SetStop):
-            indices = self.state.stage(command.event, None, stops.set_stop(self.state.stops, command), now_us)
-            since_us = now_us if command.stands else 0
-            self.state.set_stop(StopRow(command.tenant_id, command.worker_id, since_us))
-            return Applied(indices)
         if isinstance(command, CustodyCommand):
             return self._custodian.apply(self.state, command, now_us)
         if isinstance(command, OpenRun):
             return self._open(command, now_us)
-        if isinstance(command, RecordHistory) or (
+        if isinstance(command, SetStop | RecordHistory) or (
             isinstance(command, AppendNote | RecordRead) and not command.run_id
         ):
-            return self._append_without_run(command, now_us)
+            return outside_runs.apply(self.state, command, now_us, self._max_bytes)
         run = self._run(command.run_id)
         drafts = self._decide(run, command, now_us)
         if not drafts:
@@ -273,16 +268,6 @@ class Log:
         if isinstance(command, Grade):
             self.state.count_grade(run, grade_before_ppm, command.score_ppm)
         return self._answer(command, run, indices)
-
-    def _append_without_run(self, command: AppendNote | RecordRead | RecordHistory, now_us: int) -> Applied:
-        tenant_id = ""
-        if isinstance(command, AppendNote):
-            drafts = opening.append_note(None, command, self._max_bytes)
-        elif isinstance(command, RecordHistory):
-            drafts = [Draft(command.type, dict(command.facts), in_run=False)]
-        else:
-            drafts, tenant_id = endings.read(command), command.tenant_id
-        return Applied(self.state.stage(command.event, None, drafts, now_us, tenant_id=tenant_id))
 
     def _decide(
         self,
