@@ -10,7 +10,7 @@ from hashlib import sha256
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from podium_audit.ports import Signer
+from podium_audit.key_ports import Signer
 
 _ALGORITHM = b"\x01"
 _KEY_HASH_BYTES = 4

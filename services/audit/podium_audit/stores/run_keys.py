@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from podium_audit.ports import KeyWrapper, StoreError
+from podium_audit.key_ports import KeyWrapper
+from podium_audit.ports import StoreError
 from podium_audit.stores.own_file import OwnFile
 from podium_audit.stores.sqlite_reader import store_errors
 

@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from podium_audit.ports import KeyWrapper, StoreError
+from podium_audit.key_ports import KeyWrapper
+from podium_audit.ports import StoreError
 from podium_audit.stores.postgres.connection import Session
 from podium_audit.stores.postgres.migrations import Steps, migrate
 from podium_audit.stores.run_keys import run_key_context
