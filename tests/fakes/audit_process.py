@@ -14,6 +14,7 @@ from sqlite3 import connect
 from typing import Any
 
 import aiohttp
+from pydantic import SecretStr
 
 from podium.audit.v1 import audit_service_pb2_grpc
 from podium_core.runtime.grpc_client import open_channel
@@ -56,7 +57,12 @@ class AuditProcess:
             "listen": f"127.0.0.1:{self.ports[0]}",
             "http_listen": f"127.0.0.1:{self.ports[1]}",
         }
-        named = {f"PODIUM_AUDIT_{name.upper()}": str(value) for name, value in values.items()}
+        named = {
+            f"PODIUM_AUDIT_{name.upper()}": value.get_secret_value()
+            if isinstance(value, SecretStr)
+            else str(value)
+            for name, value in values.items()
+        }
         kept = {
             name: value for name, value in os.environ.items() if not name.startswith(("PODIUM_", "OTEL_"))
         }

@@ -3,11 +3,9 @@
 Apart from `__main__`, so that tests can have a whole service without a process.
 """
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import grpc
 
@@ -20,18 +18,17 @@ from podium.audit.v1.usage_service_pb2_grpc import add_UsageServiceServicer_to_s
 from podium_audit import (
     conversation_servicer,
     grade_servicer,
-    keys,
     limit_servicer,
     servicer,
     stop_servicer,
     usage_servicer,
 )
 from podium_audit.budget_warnings import BudgetWarnings
-from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.conversation_servicer import ConversationServicer
 from podium_audit.conversations import Conversations
 from podium_audit.erasure.eraser import Eraser
 from podium_audit.erasure.http import CustodyPages
+from podium_audit.files import Files, settled_files, usable
 from podium_audit.grade_servicer import GradeServicer
 from podium_audit.group_commit import GroupCommit
 from podium_audit.head_guard import HeadGuard
@@ -40,31 +37,27 @@ from podium_audit.intake.span_intake import SpanIntake
 from podium_audit.leases import Leases, MemoryLeases
 from podium_audit.limit_servicer import LimitServicer
 from podium_audit.log import Log
-from podium_audit.ports import StoreError
-from podium_audit.proofs import history
-from podium_audit.readers import Readers, View
+from podium_audit.readers import Readers
 from podium_audit.sealing import Reaper, Sealer
 from podium_audit.servicer import AuditServicer
 from podium_audit.settings import AuditSettings
 from podium_audit.slices import Slices
+from podium_audit.spans import SpanStore
 from podium_audit.stop_servicer import StopServicer
-from podium_audit.stores.conversations import SqliteConversations
-from podium_audit.stores.run_keys import SqliteKeyReader, SqliteRunKeys
 from podium_audit.stores.spans import SqliteSpans
-from podium_audit.stores.sqlite import SqliteStore
-from podium_audit.stores.sqlite_reader import SqliteReader
 from podium_audit.telemetry import BudgetMetrics, CommitMetrics, RecordSpans
 from podium_audit.usage_servicer import UsageServicer
 from podium_core.config.tenants import Tenants, load_tenants
 from podium_core.config.watched import Watched
 from podium_core.domain.clock import Clock, SystemClock
-from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import IdFactory, RandomIds
+from podium_core.domain.limits import LimitName
 from podium_core.runtime.telemetry import Telemetry, config_reloads
 
-LOG_FILE = "log.db"
-RUN_KEYS_FILE = "run-keys.db"
-CONVERSATIONS_FILE = "conversations.db"
+if TYPE_CHECKING:
+    from podium_audit.sharing.leases import SharedLeases
+    from podium_audit.sharing.meters import SharedMeters
+
 SPANS_FILE = "spans.db"
 
 PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
@@ -93,7 +86,7 @@ class Audit:
     reaper: Reaper
     guard: HeadGuard
     log: Log
-    files: "Files"
+    files: Files
     tenants: Watched[Tenants]
     conversations: Conversations
     intake: SpanIntake | None
@@ -101,6 +94,7 @@ class Audit:
     _warnings: BudgetWarnings
     _sealer: Sealer
     _readers: Readers
+    _shared: Sequence["Opened"]
     _drain_s: float
 
     def serve_on(self, server: grpc.aio.Server) -> None:
@@ -132,6 +126,8 @@ class Audit:
         if self.intake is not None:
             await self.intake.close()
         self.guard.write(self.log.newest_note)
+        for part in self._shared:
+            await part.close()
         self._readers.close()
         self.files.close()
 
@@ -146,17 +142,17 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     ids = RandomIds(clock)
     tenants = _tenants(settings, telemetry)
     files = settled_files(settings)
-    leases = MemoryLeases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
+    leases, meters = _leases(files, settings, clock), _meters(files, tenants, settings, clock)
     log = open_log(files, settings, clock, leases, _keeps_content(tenants))
     commit = _group_commit(log, settings, telemetry, clock)
     guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
     conversations = _conversations(files, settings, clock)
-    await _start(files, guard, commit, conversations)
+    await _start(files, guard, commit, conversations, [leases, meters])
     readers = Readers(files.view)
     sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
     warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
     audit_servicer = _audit_servicer(log, commit, sealer, leases, warnings, settings, telemetry)
-    intake = _intake(settings, clock)
+    intake = _intake(files, settings, clock)
     eraser = Eraser(
         commit, conversations, files.run_keys, readers, ids, key_backup_days=settings.key_backup_days
     )
@@ -168,7 +164,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         audit_servicer,
         _conversation_servicer(conversations, commit, ids, settings, tenants),
         StopServicer(commit, lambda: log.stops),
-        LimitServicer(_slices(tenants, settings, clock)),
+        LimitServicer(meters),
         UsageServicer(readers, log, lambda: tenants.current),
         GradeServicer(commit, lambda: log.grade_tallies),
         http,
@@ -183,6 +179,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         warnings,
         sealer,
         readers,
+        [part for part in (leases, meters) if isinstance(part, Opened)],
         settings.drain_s,
     )
 
@@ -208,7 +205,7 @@ def _conversation_servicer(
 
 
 def open_log(
-    files: "Files",
+    files: Files,
     settings: AuditSettings,
     clock: Clock,
     leases: Leases | None = None,
@@ -258,7 +255,7 @@ def _group_commit(log: Log, settings: AuditSettings, telemetry: Telemetry, clock
     )
 
 
-def _conversations(files: "Files", settings: AuditSettings, clock: Clock) -> Conversations:
+def _conversations(files: Files, settings: AuditSettings, clock: Clock) -> Conversations:
     return Conversations(
         files.conversations,
         files.wrapper,
@@ -268,10 +265,14 @@ def _conversations(files: "Files", settings: AuditSettings, clock: Clock) -> Con
     )
 
 
-def _intake(settings: AuditSettings, clock: Clock) -> SpanIntake | None:
+def _intake(files: Files, settings: AuditSettings, clock: Clock) -> SpanIntake | None:
     if not settings.takes_spans:
         return None
-    store = SqliteSpans(settings.data_dir / SPANS_FILE, busy_s=settings.commit_wait_s)
+    store: SpanStore = (
+        files.installation.spans()
+        if files.installation is not None
+        else SqliteSpans(settings.data_dir / SPANS_FILE, busy_s=settings.commit_wait_s)
+    )
     return SpanIntake(store, clock, kept_days=settings.spans_kept_days)
 
 
@@ -284,93 +285,49 @@ def _tenants(settings: AuditSettings, telemetry: Telemetry) -> Watched[Tenants]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """The stores, and the keys they need."""
+@runtime_checkable
+class Opened(Protocol):
+    """What has to be opened before the log, and closed after it."""
 
-    store: SqliteStore
-    run_keys: SqliteRunKeys
-    conversations: SqliteConversations
-    signer: CheckpointSigner
-    wrapper: keys.FileKeyWrapper
-    data_dir: Path
+    async def open(self) -> None:
+        """Get ready. Raises StoreError."""
+        ...
 
-    def view(self) -> View:
-        """Open a view for one reading thread."""
-        reader = SqliteReader(self.data_dir / LOG_FILE)
-        key_reader = SqliteKeyReader(self.data_dir / RUN_KEYS_FILE, self.wrapper)
-
-        def close() -> None:
-            reader.close()
-            key_reader.close()
-
-        return View(reader, key_reader, close)
-
-    def close(self) -> None:
-        """Let go of them."""
-        self.run_keys.close()
-        self.store.close()
+    async def close(self) -> None:
+        """Let go of everything."""
+        ...
 
 
-def settled_files(settings: AuditSettings) -> Files:
-    """Return what `open_files` does, after finishing or dropping a change of keys that broke off."""
-    files = open_files(settings)
-    if not files.signer.is_handing_over:
-        return files
-    with _usable(files):
-        files.store.open()
-        guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
-        history.settle(settings.keys, settings.origin, files.store, guard)
-    files.close()
-    return open_files(settings)
+def _leases(files: Files, settings: AuditSettings, clock: Clock) -> "MemoryLeases | SharedLeases":
+    if files.installation is not None:
+        return files.installation.leases(clock)
+    return MemoryLeases(clock, default_ms=settings.lease_default_ms, max_ms=settings.lease_max_ms)
 
 
-def open_files(settings: AuditSettings) -> Files:
-    """Return the stores, not connected yet, with their keys. Raises PodiumError for keys that do not fit."""
-    data_dir, keys_dir = settings.data_dir, settings.keys
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    keys.init_keys(keys_dir, log_exists=(data_dir / LOG_FILE).exists())
-    wrapper = keys.FileKeyWrapper(keys_dir / keys.ENCRYPTION_KEY_FILE)
-    return Files(
-        SqliteStore(data_dir / LOG_FILE, busy_s=settings.commit_wait_s),
-        SqliteRunKeys(data_dir / RUN_KEYS_FILE, wrapper),
-        SqliteConversations(data_dir / CONVERSATIONS_FILE, busy_s=settings.commit_wait_s),
-        _signer(settings),
-        wrapper,
-        data_dir,
-    )
+def _meters(
+    files: Files, tenants: Watched[Tenants], settings: AuditSettings, clock: Clock
+) -> "Slices | SharedMeters":
+    def limit_of(name: LimitName) -> int | None:
+        return tenants.current.limits_of(name.tenant_id, name.key_id).of(name.kind)
+
+    if files.installation is not None:
+        return files.installation.meters(limit_of)
+    return Slices(limit_of, clock, valid_ns=settings.limit_slice_ns)
 
 
-def _signer(settings: AuditSettings) -> CheckpointSigner:
-    signer, former = keys.signers(settings.keys)
-    return CheckpointSigner(settings.origin, signer, former=former)
-
-
-def _slices(tenants: Watched[Tenants], settings: AuditSettings, clock: Clock) -> Slices:
-    return Slices(
-        lambda name: tenants.current.limits_of(name.tenant_id, name.key_id).of(name.kind),
-        clock,
-        valid_ns=settings.limit_slice_ns,
-    )
-
-
-async def _start(files: Files, guard: HeadGuard, commit: GroupCommit, conversations: Conversations) -> None:
-    with _usable(files):
+async def _start(
+    files: Files,
+    guard: HeadGuard,
+    commit: GroupCommit,
+    conversations: Conversations,
+    others: Sequence[object],
+) -> None:
+    with usable(files):
         files.store.open()
         guard.check(files.store)
         files.run_keys.open(files.store.last_key_no())
         await conversations.open()
+        for part in others:
+            if isinstance(part, Opened):
+                await part.open()
         await commit.start()
-
-
-@contextmanager
-def _usable(files: Files) -> Iterator[None]:
-    """Let go of the files if they turn out not to be usable; then it raises PodiumError."""
-    with ExitStack() as undo:
-        undo.callback(files.close)
-        try:
-            yield
-        except StoreError as error:
-            message = f"the log cannot be used: {error}"
-            raise PodiumError(Code.INVALID_REQUEST, message, reason="LOG_UNUSABLE") from None
-        undo.pop_all()

@@ -105,7 +105,8 @@ class AuditHttp:
         principal = request[pages.PRINCIPAL]
         await self.record(request, "", "list", Glimpse())
         page = await self.readers.ask(
-            lambda view: run_page.list_runs(view, principal, limit=limit, before=before)
+            lambda view: run_page.list_runs(view, principal, limit=limit, before=before),
+            tenant_id=principal.tenant.tenant_id,
         )
         if page is None:
             raise invalid("before must be the id of a run that this key may see", param="before")
@@ -117,7 +118,10 @@ class AuditHttp:
         glimpse = await self._glimpse(request, found, query.get("approval", ""))
         applied = await self.record(request, found.row.run_id, "show", glimpse)
         page = await self.readers.ask(
-            lambda view: run_page.run_page(view, found, applied.checkpoint, with_content=glimpse.with_content)
+            lambda view: run_page.run_page(
+                view, found, applied.checkpoint, with_content=glimpse.with_content
+            ),
+            tenant_id=found.row.tenant_id,
         )
         text = json.dumps(page, ensure_ascii=False)
         return web.Response(text=text, content_type="application/json", headers=pages.HEADERS)
@@ -147,7 +151,7 @@ class AuditHttp:
             with_content=glimpse.with_content,
             since=since,
         )
-        chunks = self.readers.stream(lambda view: export.lines(view, wanted))
+        chunks = self.readers.stream(lambda view: export.lines(view, wanted), tenant_id=found.row.tenant_id)
         async with aclosing(chunks):
             return await _send(request, chunks, f"{found.row.run_id}.podium.jsonl")
 
@@ -173,7 +177,9 @@ class AuditHttp:
 
     async def _find(self, request: web.Request, action: str) -> FoundRun:
         run_id, principal = request.match_info["run_id"], request[pages.PRINCIPAL]
-        found = await self.readers.ask(lambda view: run_page.find(view, principal, run_id))
+        found = await self.readers.ask(
+            lambda view: run_page.find(view, principal, run_id), tenant_id=principal.tenant.tenant_id
+        )
         if found is None:
             asked_for = {"asked_for": run_id} if limits.is_id(run_id) else {}
             await self.record(request, "", f"{action}_refused", Glimpse(facts=asked_for))
@@ -187,8 +193,9 @@ class AuditHttp:
             return Glimpse(with_content=run_page.is_own(principal, row))
         if INVESTIGATOR not in principal.roles:
             raise PodiumError(Code.POLICY_DENIED, "an approval serves a key with the role investigator")
+        tenant_id = principal.tenant.tenant_id
         granted = await self.readers.ask(
-            lambda view: view.log.controls(approvals.APPROVAL, principal.tenant.tenant_id)
+            lambda view: view.log.controls(approvals.APPROVAL, tenant_id), tenant_id=tenant_id
         )
         approval = approvals.check(
             granted,

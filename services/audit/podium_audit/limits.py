@@ -48,6 +48,8 @@ def check_texts(fields: Iterable[tuple[str, str]]) -> None:
     for name, value in fields:
         if len(value) > MAX_TEXT_LENGTH:
             raise invalid(f"{name} must have at most {MAX_TEXT_LENGTH} characters", param=name)
+        if "\0" in value:
+            raise invalid(f"{name} must not hold the character U+0000: not every database can", param=name)
 
 
 def check_amount(name: str, value: int | None) -> None:

@@ -5,13 +5,25 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from podium_audit.ports import LogReader
 
 T = TypeVar("T")
 
 _CHUNK_BYTES = 256 * 1024
+
+
+EVERY_TENANT: Final = "*"
+"""In place of a tenant's id, for whoever may read all of them."""
+
+
+class TenantReader(LogReader, Protocol):
+    """A reader that can be held to one tenant's rows, where the database can do that."""
+
+    def show_only(self, tenant_id: str) -> None:
+        """See this tenant's rows from now on; with `EVERY_TENANT` all, with an empty name nobody's."""
+        ...
 
 
 class KeyReader(Protocol):
@@ -26,7 +38,7 @@ class KeyReader(Protocol):
 class View:
     """What one reading thread sees: committed rows, and the keys to content."""
 
-    log: LogReader
+    log: TenantReader
     keys: KeyReader
     close: Callable[[], None]
 
@@ -37,16 +49,24 @@ class Readers:
     def __init__(self, open_view: Callable[[], View], *, threads: int = 2) -> None:
         self._open_view = open_view
         self._local = threading.local()
+        self._views: list[View] = []
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="log-reader")
 
-    async def ask(self, question: Callable[[View], T]) -> T:
-        """Return the answer. Raises what the question raises, StoreError among it."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, question)
+    async def ask(self, question: Callable[[View], T], *, tenant_id: str) -> T:
+        """Return the answer, from one tenant's rows (`EVERY_TENANT`: all; empty: what is nobody's).
 
-    async def stream(self, question: Callable[[View], Iterator[bytes]]) -> AsyncGenerator[bytes, None]:
-        """Yield a long answer in chunks, over a view of its own. Raises as `ask` does."""
+        Raises what the question raises, StoreError among it.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, self._answer, question, tenant_id)
+
+    async def stream(
+        self, question: Callable[[View], Iterator[bytes]], *, tenant_id: str
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a long answer in chunks, over a view of its own. Reads and raises as `ask` does."""
         loop = asyncio.get_running_loop()
         view = await loop.run_in_executor(self._pool, self._open_view)
+        view.log.show_only(tenant_id)
         try:
             pieces = question(view)
             while chunk := await loop.run_in_executor(self._pool, _take, pieces):
@@ -55,13 +75,17 @@ class Readers:
             view.close()
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads, and close their views."""
         self._pool.shutdown(cancel_futures=True)
+        for view in self._views:
+            view.close()
 
-    def _answer(self, question: Callable[[View], T]) -> T:
+    def _answer(self, question: Callable[[View], T], tenant_id: str) -> T:
         view: View | None = getattr(self._local, "view", None)
         if view is None:
             view = self._local.view = self._open_view()
+            self._views.append(view)
+        view.log.show_only(tenant_id)
         return question(view)
 
 

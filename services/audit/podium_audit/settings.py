@@ -1,9 +1,10 @@
 """Everything audit can be told, as environment variables `PODIUM_AUDIT_*`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
+from urllib.parse import parse_qs, urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from podium_core.config.tenants import load_tenants
 from podium_core.runtime.settings_base import ServiceSettings, check_listen, settings_config
@@ -25,6 +26,23 @@ def _check_optional_listen(value: str) -> str:
     return check_listen(value) if value else value
 
 
+def _check_database(value: SecretStr) -> SecretStr:
+    """Refuse a URL that would let records cross a network in the clear without saying so."""
+    text = value.get_secret_value()
+    if not text:
+        return value
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+    except ValueError:
+        raise ValueError("a database URL must look like postgresql://user@host:5432/database") from None
+    if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/"):
+        raise ValueError("a database URL must look like postgresql://user@host:5432/database")
+    if host not in ("", "127.0.0.1", "::1", "localhost") and "sslmode" not in parse_qs(parts.query):
+        raise ValueError("the database is on another machine: say sslmode=verify-full in its URL")
+    return value
+
+
 class AuditSettings(ServiceSettings):
     """Audit: writes the tamper-evident log, gives permits, keeps budgets, answers auditors."""
 
@@ -35,7 +53,17 @@ class AuditSettings(ServiceSettings):
     http_listen: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:8081"
     """host:port of the HTTP server that people read from."""
     data_dir: Path
-    """Directory of the log's database. A local file system, not a network one."""
+    """Directory of the databases that are files. A local file system, not a network one."""
+    database_url: Annotated[SecretStr, AfterValidator(_check_database)] = SecretStr("")
+    """PostgreSQL database of the log, such as postgresql://podium@db/podium?sslmode=verify-full, for several
+    replicas. Empty: a file in data_dir, for one."""
+    database_password_file: Path | None = None
+    """File with the password of both databases' users, read for each connection. Else the URLs hold it."""
+    database_owner_url: Annotated[SecretStr, AfterValidator(_check_database)] = SecretStr("")
+    """The same database as the user who owns the log's tables. Empty: database_url's user does, and so may
+    take away the triggers that keep the log from being changed."""
+    key_database_url: Annotated[SecretStr, AfterValidator(_check_database)] = SecretStr("")
+    """PostgreSQL database of the runs' wrapped keys, apart from the log's. Needed with database_url."""
     keys_dir: Path | None = None
     """Directory of the signing key, the key-encryption key and the newest checkpoint. Keep it apart from
     data_dir and back it up apart. Default: `keys` within data_dir, for trying things out."""
@@ -108,6 +136,14 @@ class AuditSettings(ServiceSettings):
     def limit_slice_ns(self) -> int:
         """How long a slice lasts in nanoseconds."""
         return round(self.limit_slice_s * _NS_PER_S)
+
+    @model_validator(mode="after")
+    def _check_databases(self) -> Self:
+        if bool(self.database_url.get_secret_value()) != bool(self.key_database_url.get_secret_value()):
+            raise ValueError("set both database_url and key_database_url, or neither")
+        if self.database_owner_url.get_secret_value() and not self.database_url.get_secret_value():
+            raise ValueError("database_owner_url needs database_url")
+        return self
 
     def check(self) -> None:
         """Read what the settings point to."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium_audit import keys
-from podium_audit.assembly import Files, open_files, open_log, settled_files
+from podium_audit.assembly import open_log
 from podium_audit.checkpoint import CheckpointSigner
+from podium_audit.files import Files, open_files, settled_files
 from podium_audit.head_guard import HeadGuard
 from podium_audit.log import Log
 from podium_audit.ports import StoreError

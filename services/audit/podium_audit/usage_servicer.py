@@ -51,7 +51,8 @@ class UsageServicer(usage_service_pb2_grpc.UsageServiceServicer):
             rows = await self._readers.ask(
                 lambda view: view.log.uses(
                     tenant_id, principal_id, request.first_day, request.last_day, limit=_MAX_ROWS + 1
-                )
+                ),
+                tenant_id=tenant_id,
             )
         except StoreError:
             raise unavailable() from None

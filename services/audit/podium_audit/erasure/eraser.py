@@ -94,7 +94,7 @@ class Eraser:
 
     async def finish_pending(self) -> int:
         """Finish some of the erasures that were begun; return how many. Raises PodiumError, StoreError."""
-        pending = await self._readers.ask(lambda view: view.log.pending_erasures(AT_ONCE))
+        pending = await self._readers.ask(lambda view: view.log.pending_erasures(AT_ONCE), tenant_id="")
         return len(await self._finish(pending))
 
     async def _begin(self, run_id: str, order: Order) -> Erased | ErasureRow:
@@ -106,7 +106,7 @@ class Eraser:
         index = applied.leaf_indices[0]
         if applied.refusal or applied.erased_index is not None:
             return Erased(run_id, index, applied.refusal)
-        found = await self._readers.ask(lambda view: view.log.run(run_id))
+        found = await self._readers.ask(lambda view: view.log.run(run_id), tenant_id=order.tenant_id)
         if found is None:
             raise unavailable()
         row = found[0]

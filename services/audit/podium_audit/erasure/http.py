@@ -106,7 +106,9 @@ class CustodyPages:
         principal = _only(request, AUDITOR, PRIVACY)
         pages.query(request)
         tenant_id = principal.tenant.tenant_id
-        rows = await self.base.readers.ask(lambda view: view.log.controls(holds.HOLD, tenant_id))
+        rows = await self.base.readers.ask(
+            lambda view: view.log.controls(holds.HOLD, tenant_id), tenant_id=tenant_id
+        )
         told = [holds.hold_of(row) for row in rows]
         page = [
             {
@@ -150,7 +152,9 @@ class CustodyPages:
         principal = _only(request, AUDITOR, CUSTODIAN, INVESTIGATOR, PRIVACY)
         pages.query(request)
         tenant_id = principal.tenant.tenant_id
-        rows = await self.base.readers.ask(lambda view: view.log.controls(approvals.APPROVAL, tenant_id))
+        rows = await self.base.readers.ask(
+            lambda view: view.log.controls(approvals.APPROVAL, tenant_id), tenant_id=tenant_id
+        )
         standing = [told for told in map(approval_of, rows) if told.expires_us > self._now_us]
         page = [
             {
@@ -191,7 +195,9 @@ class CustodyPages:
         approval_id = request.match_info["approval_id"]
         principal = _only(request, CUSTODIAN, PRIVACY)
         tenant_id = principal.tenant.tenant_id
-        rows = await self.base.readers.ask(lambda view: view.log.controls(approvals.APPROVAL, tenant_id))
+        rows = await self.base.readers.ask(
+            lambda view: view.log.controls(approvals.APPROVAL, tenant_id), tenant_id=tenant_id
+        )
         for row in rows:
             if row.item_id == approval_id:
                 _only(request, *_APPROVERS[approval_of(row).action])
@@ -209,7 +215,8 @@ class CustodyPages:
             lambda view: (
                 view.log.reads(tenant_id, before_index=before, limit=limit + 1),
                 view.log.count_reads(tenant_id),
-            )
+            ),
+            tenant_id=tenant_id,
         )
         page = [{name: value for name, value in row._asdict().items() if name != "tenant_id"} for row in rows]
         answer = {

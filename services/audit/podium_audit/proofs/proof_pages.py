@@ -8,7 +8,7 @@ from aiohttp import web
 
 from podium_audit import pages
 from podium_audit.proofs import tile_pages
-from podium_audit.readers import Readers, View
+from podium_audit.readers import EVERY_TENANT, Readers, View
 from podium_audit.tiles import TileNodes
 from podium_core.config.tenants import EXAMINER
 from podium_core.domain import merkle
@@ -33,7 +33,7 @@ class ProofPages:
     async def checkpoint(self, request: web.Request) -> web.Response:
         """Answer with the newest checkpoint."""
         pages.query(request)
-        newest = await self.readers.ask(lambda view: view.log.checkpoint())
+        newest = await self.readers.ask(lambda view: view.log.checkpoint(), tenant_id="")
         if newest is None:
             raise PodiumError(Code.NOT_FOUND, "the log is empty: it has no checkpoint yet")
         return web.Response(text=newest.note, headers=pages.HEADERS)
@@ -43,9 +43,8 @@ class ProofPages:
         size = await self._size()
         to = pages.number("to", asked.get("to"), low=0, high=size, default=size)
         old = pages.number("from", asked.get("from"), low=0, high=to)
-        return web.json_response(
-            await self.readers.ask(lambda view: consistency(view, old, to)), headers=pages.HEADERS
-        )
+        proof = await self.readers.ask(lambda view: consistency(view, old, to), tenant_id="")
+        return web.json_response(proof, headers=pages.HEADERS)
 
     async def _tile(self, request: web.Request) -> web.Response:
         pages.query(request)
@@ -60,13 +59,13 @@ class ProofPages:
         data = None
         if place is not None:
             found = place
-            data = await self.readers.ask(lambda view: read(view.log, found, size))
+            data = await self.readers.ask(lambda view: read(view.log, found, size), tenant_id=EVERY_TENANT)
         if data is None:
             raise PodiumError(Code.NOT_FOUND, "there is no such tile")
         return web.Response(body=data, content_type="application/octet-stream", headers=_FOR_EVER)
 
     async def _size(self) -> int:
-        return await self.readers.ask(_newest_size)
+        return await self.readers.ask(_newest_size, tenant_id="")
 
 
 def consistency(view: View, old_size: int, size: int) -> dict[str, Any]:

@@ -137,6 +137,9 @@ class SqliteReader(SqliteReads):
             self._connection.execute("PRAGMA query_only = ON")
             self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
 
+    def show_only(self, tenant_id: str) -> None:
+        """SQLite knows no rights: whoever asks looks at whose a run is."""
+
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:

@@ -193,7 +193,7 @@ class PostgresReader(PostgresReads):
         self._tenant_id = ""
 
     def show_only(self, tenant_id: str) -> None:
-        """See this tenant's rows from now on; none with an empty name."""
+        """See this tenant's rows from now on; with `EVERY_TENANT` all, with an empty name nobody's."""
         self._tenant_id = tenant_id
 
     def close(self) -> None:

