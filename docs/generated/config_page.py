@@ -56,7 +56,7 @@ tenants:
 POOL_EXAMPLE = """\
 workers:
   - id: my-model                     # the model name worker/my-model asks for it alone
-    provider: openai-compatible      # openai, azure, anthropic, gemini, bedrock, litellm: see below
+    provider: openai-compatible      # any of those below
     model: name-at-the-provider
     base_url: https://provider.example/v1
     key: {env: MY_PROVIDER_KEY}      # or {file: /run/secrets/key}; never the key itself; optional
@@ -106,6 +106,12 @@ workers:
     base_url: https://RESOURCE.openai.azure.com
     api_version: "2024-10-21"        # optional; left out: the version-free /openai/v1
     key: {file: /run/secrets/azure}
+  - id: gemini-at-google-cloud
+    provider: vertex                 # Gemini's models at Vertex AI
+    model: gemini-2.5-flash
+    project: our-project
+    region: europe-west4             # its location; or global
+    key: {file: /run/secrets/token}  # an access token; whoever renews it, hourly, replaces the file
   - id: claude-at-aws
     provider: bedrock
     model: eu.anthropic.claude-sonnet-4-5-20250929-v1:0

@@ -11,11 +11,13 @@ import pytest
 
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2 as pb
+from podium_core.config.provider import EMBEDDING_PREFIXES
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_client import call_metadata
 from podium_core.runtime.grpc_errors import rpc_errors
+from tests.fakes.embedding_formats import CohereUpstream, InvokeUpstream, cohere_vectors, titan_vector
 from tests.fakes.router_rig import KEY, Rig, router_rig
-from tests.fakes.upstream import Reply
+from tests.fakes.upstream import Reply, Upstream
 from tests.fakes.waiting import SOON_S, STALL_S, until
 from tests.fakes.wire_formats import GeminiUpstream
 
@@ -136,3 +138,76 @@ async def test_a_translated_provider_makes_them_too(tls_dir: Path, tmp_path: Pat
         (seen,) = rig.upstream.requests
         assert seen.path == "/v1beta/models/gemini-embedding-001:batchEmbedContents"
         assert rig.audit.bodies[seen.attempt_id] == seen.body
+
+
+TITAN = {"provider": "bedrock", "model": "amazon.titan-embed-text-v2:0", "region": InvokeUpstream.region}
+
+
+async def test_bedrocks_titan_makes_one_and_counts_it(tls_dir: Path, tmp_path: Path) -> None:
+    async with router_rig(tls_dir, tmp_path, worker={**WORKER, **TITAN}, upstream=InvokeUpstream()) as rig:
+        rig.upstream.default = titan_vector([0.5, -1], 7)
+        answer = await _embed(rig, ["ein Text"])
+        (seen,) = rig.upstream.requests
+        _check_log(rig)
+    assert list(answer.vectors) == [_packed(0.5, -1.0)]
+    assert (answer.usage.input_tokens, answer.usage.source) == (7, plan_pb2.USAGE_SOURCE_PROVIDER)
+    assert answer.cost_usd_micros == 7
+    assert seen.fields["inputText"] == "ein Text"
+
+
+async def test_several_inputs_for_a_model_of_one_are_refused_before_anything_is_paid(
+    tls_dir: Path, tmp_path: Path
+) -> None:
+    async with router_rig(tls_dir, tmp_path, worker={**WORKER, **TITAN}, upstream=InvokeUpstream()) as rig:
+        with pytest.raises(PodiumError) as refused:
+            await _embed(rig, ["one", "two"])
+        assert (rig.upstream.requests, rig.audit.begun) == ([], {})
+    assert (refused.value.code, refused.value.reason) == (Code.INVALID_REQUEST, "INPUTS_UNSUPPORTED")
+    assert refused.value.param == "input"
+
+
+async def test_bedrocks_cohere_makes_several_under_a_signature(tls_dir: Path, tmp_path: Path) -> None:
+    secret, access = tmp_path / "secret", tmp_path / "access"
+    secret.write_text(InvokeUpstream.secret)
+    access.write_text("AKIACANARY")
+    aws = {"access_key_id": {"file": str(access)}, "secret_access_key": {"file": str(secret)}}
+    worker = {**WORKER, **TITAN, "model": "eu.cohere.embed-v4:0", "key": None, "aws": aws}
+    async with router_rig(tls_dir, tmp_path, worker=worker, upstream=InvokeUpstream()) as rig:
+        rig.upstream.default = cohere_vectors([[0.5, -1], [2, 0]], 11)
+        answer = await _embed(rig, ["one", "zwei"])
+        (seen,) = rig.upstream.requests
+        _check_log(rig)
+    assert list(answer.vectors) == [_packed(0.5, -1.0), _packed(2.0, 0.0)]
+    assert seen.fields["texts"] == ["one", "zwei"]
+
+
+@pytest.mark.parametrize("prefix", sorted(EMBEDDING_PREFIXES))
+async def test_prefixes_that_make_them(tls_dir: Path, tmp_path: Path, prefix: str) -> None:
+    worker = {**WORKER, "provider": "litellm", "model": f"{prefix}/an-embedder"}
+    is_cohere = prefix == "cohere_chat"
+    upstream = CohereUpstream() if is_cohere else Upstream()
+    async with router_rig(tls_dir, tmp_path, worker=worker, upstream=upstream) as rig:
+        vectors = [[1.5, -2.0], [0.5, 1.0]]
+        upstream.default = cohere_vectors(vectors, 9) if is_cohere else _reply(*vectors)
+        answer = await _embed(rig, ["one", "zwei"])
+        _check_log(rig)
+    assert list(answer.vectors) == [_packed(1.5, -2.0), _packed(0.5, 1.0)]
+    assert (answer.usage.input_tokens, answer.usage.source) == (9, plan_pb2.USAGE_SOURCE_PROVIDER)
+
+
+async def test_token_numbers_are_refused_where_the_provider_takes_texts(
+    tls_dir: Path, tmp_path: Path
+) -> None:
+    async with router_rig(tls_dir, tmp_path, worker={**WORKER, **TITAN}, upstream=InvokeUpstream()) as rig:
+        with pytest.raises(PodiumError) as refused:
+            await _embed(rig, [[1, 2, 3]])
+        assert rig.upstream.requests == []
+    assert refused.value.reason == "INPUTS_UNSUPPORTED"
+
+
+def _check_log(rig: Rig) -> None:
+    """One attempt was one request, of the very bytes that the log holds, and nothing was wrong with it."""
+    (seen,) = rig.upstream.requests
+    assert getattr(rig.upstream, "problems", []) == []
+    assert rig.audit.bodies[seen.attempt_id] == seen.body
+    assert KEY not in str(rig.audit.bodies)

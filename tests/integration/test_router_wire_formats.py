@@ -1,4 +1,4 @@
-"""Gemini, Bedrock and Azure through a real router: each in its own format, both ways, refused and cut."""
+"""Gemini, Vertex AI, Bedrock and Azure through a real router: each in its own format, both ways, refused and cut."""
 
 import asyncio
 import json
@@ -14,6 +14,7 @@ from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.router_rig import KEY, Outcome, Rig, router_rig
 from tests.fakes.upstream import Reply
+from tests.fakes.vertex import VertexUpstream
 from tests.fakes.waiting import SOON_S, STALL_S, until
 from tests.fakes.wire_formats import (
     AzureUpstream,
@@ -51,6 +52,15 @@ class Format:
 
 FORMATS = {
     "gemini": Format(GeminiUpstream, {"provider": "gemini", "model": "gemini-2.5-flash"}),
+    "vertex": Format(
+        VertexUpstream,
+        {
+            "provider": "vertex",
+            "model": "gemini-2.5-flash",
+            "project": "our-project",
+            "region": "europe-west4",
+        },
+    ),
     "bedrock": Format(
         BedrockUpstream, {"provider": "bedrock", "model": BEDROCK_MODEL, "region": BedrockUpstream.region}
     ),
@@ -129,12 +139,13 @@ async def test_hanging_up(rig: Rig, stream: bool) -> None:
 # What each has of its own
 
 
+@pytest.mark.parametrize("provider", ["gemini", "vertex"])
 @pytest.mark.parametrize("stream", [False, True])
 async def test_gemini_thought_signatures_survive_a_round_trip(
-    tls_dir: Path, tmp_path: Path, stream: bool
+    tls_dir: Path, tmp_path: Path, stream: bool, provider: str
 ) -> None:
     call = {"functionCall": {"name": "weather", "args": {"city": "Bonn"}}, "thoughtSignature": "c2lnbmVk"}
-    async with _rig(FORMATS["gemini"], tls_dir, tmp_path) as rig:
+    async with _rig(FORMATS[provider], tls_dir, tmp_path) as rig:
         rig.upstream.default = gemini_answer({"text": "Where?", "thought": True}, call)
         first = await rig.complete(rig.request(stream=stream, parameters_json=TOOLS))
         assert first.done.finish_reason == "tool_calls"
@@ -148,6 +159,21 @@ async def test_gemini_thought_signatures_survive_a_round_trip(
         (part,) = [part for part in model["parts"] if "function_call" in part or "functionCall" in part]
         assert part["thoughtSignature"] == "c2lnbmVk"
         assert tool["role"] == "user"
+        _check_log(rig)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_vertex_is_called_with_a_token_that_may_change(
+    tls_dir: Path, tmp_path: Path, stream: bool
+) -> None:
+    async with _rig(FORMATS["vertex"], tls_dir, tmp_path) as rig:
+        await rig.complete(rig.request(stream=stream, parameters_json=TOOLS))
+        rig.key_path.write_text("ya29.the-next-hour")
+        await rig.complete(rig.request(stream=stream))
+        shown = [seen.headers["Authorization"] for seen in rig.upstream.requests]
+        assert shown == [f"Bearer {KEY}", "Bearer ya29.the-next-hour"]
+        assert rig.upstream.requests[0].path.startswith(VertexUpstream.place + "/models/gemini-2.5-flash:")
+        assert KEY not in str(rig.audit.bodies)
         _check_log(rig)
 
 

@@ -17,7 +17,12 @@ from podium_router.attempt import Attempt
 _US_PER_S: Final = 1_000_000
 _NS_PER_S: Final = 1_000_000_000
 _TRACEPARENT: Final = "traceparent"
-_PROVIDER_NAMES: Final = {"azure": "azure.ai.openai", "bedrock": "aws.bedrock", "gemini": "gcp.gemini"}
+_PROVIDER_NAMES: Final = {
+    "azure": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "gemini": "gcp.gemini",
+    "vertex": "gcp.vertex_ai",
+}
 """What the GenAI conventions call them; the others have the same name there."""
 
 _trace_context = TraceContextTextMapPropagator()

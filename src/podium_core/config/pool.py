@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
 from podium_core.config.money import UsdMicros, to_millionths
-from podium_core.config.provider import ProviderFields, ProviderKind, is_translated
+from podium_core.config.provider import EMBEDDING_PREFIXES, ProviderFields, ProviderKind, is_translated
 from podium_core.config.yaml_file import Document, Ident, ListOf, Section, read_document
 from podium_core.domain.pool import Card, Pool, Skill, Worker
 from podium_core.domain.usage import Price
@@ -27,6 +27,7 @@ _MAX_WORKERS = 400  # a record holds one verdict per worker, and a record is bou
 _DEFAULT_TIMEOUT_S = 120.0
 _DEFAULT_CONCURRENCY = 64
 _DEFAULT_OUTPUT_TOKENS = 4_096
+_MAKES_NO_EMBEDDINGS = frozenset({"anthropic", "vertex"})
 _IPV6 = 6
 # In ASCII: what one reader of addresses takes for a name, another may refuse when it is time to call.
 _HOST = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
@@ -219,6 +220,7 @@ class _WorkerSection(Section):
     model: Annotated[str, StringConstraints(min_length=1, max_length=256)]
     base_url: Annotated[str, AfterValidator(_check_url)] | None = None
     api_version: Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z.-]{1,32}$")] | None = None
+    project: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.:-]{0,99}$")] | None = None
     key: _KeySection | None = None
     aws: _AwsSection | None = None
     region: Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-z0-9._-]*$")] = ""
@@ -233,8 +235,14 @@ class _WorkerSection(Section):
     @model_validator(mode="after")
     def _fits_its_provider(self) -> Self:
         self.provider_fields.check()
-        if "embeddings" in self.features and self.provider == "anthropic":
-            raise ValueError("provider anthropic makes no embeddings")
+        if "embeddings" in self.features and self.provider in _MAKES_NO_EMBEDDINGS:
+            raise ValueError(f"provider {self.provider} makes no embeddings")
+        prefix = self.model.partition("/")[0]
+        if "embeddings" in self.features and self.provider == "litellm" and prefix not in EMBEDDING_PREFIXES:
+            raise ValueError(
+                f"provider litellm makes no embeddings with {prefix}: use provider openai-compatible, or one"
+                f" of the prefixes {', '.join(sorted(EMBEDDING_PREFIXES))}"
+            )
         return self
 
     @property
@@ -245,6 +253,7 @@ class _WorkerSection(Section):
             base_url=self.base_url or "",
             region=self.region,
             api_version=self.api_version or "",
+            project=self.project or "",
             has_key=self.key is not None,
             has_aws=self.aws is not None,
         )

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-ProviderKind = Literal["openai-compatible", "openai", "azure", "anthropic", "gemini", "bedrock", "litellm"]
+ProviderKind = Literal[
+    "openai-compatible", "openai", "azure", "anthropic", "gemini", "vertex", "bedrock", "litellm"
+]
 """`litellm` is for providers that only this library speaks; its models are written `PREFIX/MODEL`."""
 
 LitellmPrefix = Literal[
@@ -11,14 +13,18 @@ LitellmPrefix = Literal[
 ]
 """The prefixes of which a test shows that the library sends nothing past the router's own transport."""
 
+EMBEDDING_PREFIXES = frozenset({"cohere_chat", "databricks"})
+"""Those whose calls for vectors go the same way, as a test shows too."""
+
 _DEFAULT_URLS = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
     "gemini": "https://generativelanguage.googleapis.com/v1beta",
 }
-_TRANSLATED = frozenset({"anthropic", "gemini", "bedrock", "litellm"})
+_TRANSLATED = frozenset({"anthropic", "gemini", "vertex", "bedrock", "litellm"})
+_GLOBAL = "global"
 _NEEDS_URL = frozenset({"openai-compatible", "azure"})
-_KEY_REQUIRED = frozenset({"anthropic", "gemini", "azure"})
+_KEY_REQUIRED = frozenset({"anthropic", "gemini", "vertex", "azure"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +36,29 @@ class ProviderFields:
     base_url: str
     region: str
     api_version: str
+    project: str
     has_key: bool
     has_aws: bool
 
     @property
     def resolved_url(self) -> str:
         """The address to call; empty when it is the library's own of a `litellm` prefix."""
+        if self.kind == "vertex":
+            return self._vertex_url
         if self.base_url:
             return self.base_url
         if self.kind == "bedrock":
             return f"https://bedrock-runtime.{self.region}.amazonaws.com"
         return _DEFAULT_URLS.get(self.kind, "")
+
+    @property
+    def _vertex_url(self) -> str:
+        """The publisher of the models, at its project and location."""
+        host = "aiplatform.googleapis.com"
+        if self.region != _GLOBAL:
+            host = f"{self.region}-{host}"
+        base = self.base_url or f"https://{host}"
+        return f"{base}/v1/projects/{self.project}/locations/{self.region}/publishers/google"
 
     def check(self) -> None:
         """Raise ValueError saying which field to add, change or remove."""
@@ -51,10 +69,14 @@ class ProviderFields:
             raise ValueError("api_version is for provider azure only")
         if kind in _KEY_REQUIRED and not self.has_key:
             raise ValueError(f"key is required for provider {kind}")
+        if self.project and kind != "vertex":
+            raise ValueError("project is for provider vertex only")
         if self.has_aws and kind != "bedrock":
             raise ValueError("aws is for provider bedrock only")
         if kind == "bedrock":
             self._check_bedrock()
+        if kind == "vertex" and not (self.project and self.region):
+            raise ValueError("provider vertex needs project and region, such as europe-west4 or global")
         if kind == "litellm":
             self._check_prefix()
 

@@ -25,9 +25,17 @@ _OURS: Final = frozenset(
 )
 """Headers that the router's own client sets."""
 
-_USAGE_MARKS: Final = (b'"usage"', b'"usageMetadata"', b'"inputTokens"', b'"eval_count"')
+_USAGE_MARKS: Final = (
+    b'"usage"',
+    b'"usageMetadata"',
+    b'"inputTokens"',
+    b'"inputTextTokenCount"',
+    b'"billed_units"',
+    b'"eval_count"',
+)
+_GEMINI_KEY: Final = "x-goog-api-key"
 _REQUEST_IDS: Final = ("request-id", "x-amzn-requestid", "x-request-id")
-_TAIL_BYTES: Final = 16
+_TAIL_BYTES: Final = 24
 _current: ContextVar["Passage | None"] = ContextVar("passage", default=None)
 
 
@@ -79,6 +87,8 @@ class Passage:
         if self.arrived.done():
             raise ShutGateError
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _OURS}
+        if self._request.kind == "vertex":
+            _name_bearer(headers)
         outgoing = Outgoing(URL(str(request.url), encoded=True), headers, await request.aread())
         self.arrived.set_result(outgoing)
         sending, answer, pause = await self._let_out
@@ -137,6 +147,12 @@ class Passage:
             data = self._tail + piece
             self.has_usage = any(mark in data for mark in _USAGE_MARKS)
             self._tail = data[-_TAIL_BYTES:]
+
+
+def _name_bearer(headers: dict[str, str]) -> None:
+    """Show Vertex AI its token as OAuth has it; all else of its protocol is Gemini's."""
+    for name in [name for name in headers if name.lower() == _GEMINI_KEY]:
+        headers["Authorization"] = f"Bearer {headers.pop(name)}"
 
 
 def _request_id(headers: Mapping[str, str]) -> str:

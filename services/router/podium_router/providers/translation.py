@@ -43,9 +43,12 @@ _EMBEDDING: Final = frozenset({"model", "input", "encoding_format", "dimensions"
 _PREFIXES: Final = {
     "anthropic": "anthropic/",
     "gemini": "gemini/",
+    "vertex": "gemini/",
     "bedrock": "bedrock/converse/",
     "litellm": "",
 }
+_TAKES_SEVERAL: Final = "cohere."
+"""Of Bedrock's models that make vectors, those of this maker alone take more than one input a call."""
 _ADDRESSES: Final = ("http://", "https://", "gs://", "s3://", "file://")
 _NEVER_S: Final = 86_400.0
 
@@ -56,6 +59,8 @@ def library_arguments(request: ProviderRequest, fields: Mapping[str, Any]) -> di
     for name in fields:
         if name not in known:
             raise _unsupported(name)
+    if request.is_embedding:
+        _check_inputs(request, fields["input"])
     prefix = _PREFIXES[request.kind]
     arguments = {
         **fields,
@@ -99,6 +104,20 @@ def check_request(library: Any, arguments: Mapping[str, Any], fields: Mapping[st
                 reason="ADDRESS_UNSUPPORTED",
                 param="messages",
             )
+
+
+def _check_inputs(request: ProviderRequest, inputs: Any) -> None:
+    """Refuse what the library would cut into several requests: an attempt is one, and the log permits one."""
+    if request.kind == "bedrock" and len(inputs) > 1 and _TAKES_SEVERAL not in request.model:
+        raise invalid(
+            "the worker's model takes one input a call: send the inputs one by one",
+            reason="INPUTS_UNSUPPORTED",
+            param="input",
+        )
+    if not all(isinstance(item, str) for item in inputs):
+        raise invalid(
+            "the worker's provider takes texts, not token numbers", reason="INPUTS_UNSUPPORTED", param="input"
+        )
 
 
 def _unsupported(name: str) -> PodiumError:
