@@ -23,6 +23,7 @@ from podium_audit.ports import (
     TileRow,
     UseRow,
 )
+from podium_audit.run_search import RunSearch
 from podium_audit.shelves import shelf_of
 from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.run_keys import SqliteRunKeys
@@ -174,10 +175,11 @@ def test_leaves_without_a_run_belong_to_nobody(store: LogStore) -> None:
 def test_runs_are_listed_newest_first_by_owner(store: LogStore) -> None:
     rows = [run_row(1), run_row(2, principal="key2"), run_row(3, budget=0), run_row(4, tenant="other")]
     store.commit(Batch(runs=rows, leaves=[leaf(0, 1)], events=[event("evt", 0)]))
-    assert [row.run_no for row, _ in store.runs_of("acme", None, before_no=None, limit=9)] == [3, 2, 1]
-    assert [row.run_no for row, _ in store.runs_of("acme", "key1", before_no=None, limit=1)] == [3]
-    assert [row.run_no for row, _ in store.runs_of("acme", "key1", before_no=3, limit=9)] == [1]
-    assert (store.count_runs("acme", None), store.count_runs("acme", "key2")) == (3, 1)
+    everybodys, key1s = RunSearch("acme"), RunSearch("acme", "key1")
+    assert [row.run_no for row, _ in store.find_runs(everybodys, before_no=None, limit=9)] == [3, 2, 1]
+    assert [row.run_no for row, _ in store.find_runs(key1s, before_no=None, limit=1)] == [3]
+    assert [row.run_no for row, _ in store.find_runs(key1s, before_no=3, limit=9)] == [1]
+    assert (store.count_runs(everybodys), store.count_runs(RunSearch("acme", "key2"))) == (3, 1)
     found = store.run("run_3")
     assert found is not None
     assert found[0].tenant_budget_usd_micros == 0
@@ -377,11 +379,11 @@ def test_a_stop_stands_until_it_is_cleared(store: LogStore) -> None:
 @pytest.mark.parametrize(
     ("version", "missing"),
     [
-        (1, ("stops", "uses", "grade_tallies")),
-        (2, ("uses", "grade_tallies")),
-        (3, ("grade_tallies",)),
-        (4, ()),
-        (5, ()),
+        (1, ("stops", "uses", "grade_tallies", "run_facets")),
+        (2, ("uses", "grade_tallies", "run_facets")),
+        (3, ("grade_tallies", "run_facets")),
+        (4, ("run_facets",)),
+        (5, ("run_facets",)),
     ],
 )
 def test_a_log_of_an_older_version_is_taken_over(

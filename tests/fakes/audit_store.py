@@ -23,6 +23,7 @@ from podium_audit.ports import (
     StoreError,
     UseRow,
 )
+from podium_audit.run_search import FacetRow, RunSearch
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class FakeLogStore:
     control_rows: dict[tuple[str, str, str], ControlRow] = field(default_factory=dict)
     erasure_rows: dict[int, ErasureRow] = field(default_factory=dict)
     read_rows: list[ReadRow] = field(default_factory=list)
+    facets: set[FacetRow] = field(default_factory=set)
     failures: int = 0
     commits: int = 0
     is_shared: bool = False
@@ -95,6 +97,7 @@ class FakeLogStore:
         self.contents.update((row.content_no, row.sealed) for row in batch.contents)
         self.seals.update((row.run_no, row) for row in batch.seals)
         self.tiles.update(((row.level, row.tile_index), row.hashes) for row in batch.tiles)
+        self.facets.update(batch.facets)
         self.counts.update(batch.leaf_counts)
         self.money.update(((tenant, month), amount) for tenant, month, amount in batch.settled)
         self.stop_rows.update(((row.tenant_id, row.worker_id), row) for row in batch.stops)
@@ -142,19 +145,17 @@ class FakeLogStore:
         row = self.runs.get(run_id)
         return (row, self.seals.get(row.run_no)) if row is not None else None
 
-    def runs_of(
-        self, tenant_id: str, principal_id: str | None, *, before_no: int | None, limit: int
+    def find_runs(
+        self, search: RunSearch, *, before_no: int | None, limit: int
     ) -> list[tuple[RunRow, SealRow | None]]:
-        """Return runs, newest first."""
-        rows = [
-            row for row in self._owned(tenant_id, principal_id) if before_no is None or row.run_no < before_no
-        ]
+        """Return the runs that fit, newest first."""
+        rows = [row for row in self._fitting(search) if before_no is None or row.run_no < before_no]
         newest = sorted(rows, key=lambda row: -row.run_no)[:limit]
         return [(row, self.seals.get(row.run_no)) for row in newest]
 
-    def count_runs(self, tenant_id: str, principal_id: str | None) -> int:
+    def count_runs(self, search: RunSearch) -> int:
         """Count runs."""
-        return len(self._owned(tenant_id, principal_id))
+        return len(self._fitting(search))
 
     def leaves_of(self, run_no: int, *, below: int | None = None) -> list[tuple[int, bytes]]:
         """Return a run's leaves."""
@@ -255,12 +256,26 @@ class FakeLogStore:
             leaves = {row.leaf_index for row in self.leaf_rows if row.run_no == erasure.run_no}
             self.contents = {no: data for no, data in self.contents.items() if no // 256 not in leaves}
 
-    def _owned(self, tenant_id: str, principal_id: str | None) -> list[RunRow]:
-        return [
-            row
-            for row in self.runs.values()
-            if row.tenant_id == tenant_id and principal_id in (None, row.principal_id)
-        ]
+    def _fitting(self, search: RunSearch) -> list[RunRow]:
+        return [row for row in self.runs.values() if self._fits(search, row, self.seals.get(row.run_no))]
+
+    def _fits(self, search: RunSearch, row: RunRow, seal: SealRow | None) -> bool:
+        cost = seal.cost_usd_micros if seal is not None else None
+        least, most = search.least_cost_usd_micros, search.most_cost_usd_micros
+        return (
+            row.tenant_id == search.tenant_id
+            and search.principal_id in (None, row.principal_id)
+            and search.kind in (None, row.kind)
+            and (search.opened_from_us is None or row.opened_us >= search.opened_from_us)
+            and (search.opened_before_us is None or row.opened_us < search.opened_before_us)
+            and (least is None or (cost is not None and cost >= least))
+            and (most is None or (cost is not None and cost <= most))
+            and search.is_open in (None, seal is None)
+            and all(
+                FacetRow(row.tenant_id, facet, value, row.run_no) in self.facets
+                for facet, value in search.facets
+            )
+        )
 
 
 def _added(row: UseRow, more: UseRow) -> UseRow:

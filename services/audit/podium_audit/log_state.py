@@ -335,6 +335,7 @@ class LogState:
                     facts["attempt_count"],
                 )
             )
+            self._batch.facets += run.facet_rows
 
     def _fold(self, run: RunState, index: int, record: dict[str, Any]) -> list[Movement]:
         was_stopped = run.is_stopped

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from podium_audit.custody_rows import ControlRow, CustodyReader, ErasureRow, ReadRow
+from podium_audit.run_search import FacetRow, RunSearch
 from podium_core.domain.conversation import ItemRange
 
 
@@ -150,6 +151,7 @@ class Batch:
     tiles: list[TileRow] = field(default_factory=list)
     leaf_counts: list[tuple[str, int]] = field(default_factory=list)
     """(tenant_id, how many leaves it has)."""
+    facets: list[FacetRow] = field(default_factory=list)
     settled: list[tuple[str, str, int]] = field(default_factory=list)
     """(tenant_id, month as YYYY-MM in UTC, settled USD micros)."""
     stops: list[StopRow] = field(default_factory=list)
@@ -191,14 +193,14 @@ class LogReader(CustodyReader, Protocol):
         """Return a run by its id, with its end when it is sealed."""
         ...
 
-    def runs_of(
-        self, tenant_id: str, principal_id: str | None, *, before_no: int | None, limit: int
+    def find_runs(
+        self, search: RunSearch, *, before_no: int | None, limit: int
     ) -> list[tuple[RunRow, SealRow | None]]:
-        """Return a tenant's runs, newest first; only one principal's when given."""
+        """Return the runs that fit, newest first."""
         ...
 
-    def count_runs(self, tenant_id: str, principal_id: str | None) -> int:
-        """Return how many runs `runs_of` could show in all."""
+    def count_runs(self, search: RunSearch) -> int:
+        """Return how many runs fit in all."""
         ...
 
     def leaves_of(self, run_no: int, *, below: int | None = None) -> list[tuple[int, bytes]]:

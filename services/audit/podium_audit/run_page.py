@@ -8,6 +8,7 @@ from typing import Any
 from podium_audit import contents
 from podium_audit.ports import RunRow, SealRow
 from podium_audit.readers import View
+from podium_audit.run_search import RunSearch
 from podium_audit.run_state import PARTS_PER_LEAF
 from podium_core.config.tenants import AUDITOR, CLIENT, INVESTIGATOR, OPERATOR, PRIVACY, Principal
 
@@ -50,17 +51,18 @@ def list_runs(view: View, principal: Principal, *, limit: int, before: str | Non
     """Return a page of the newest runs and how many there are in all; None when `before` is no such run."""
     tenant_id = principal.tenant.tenant_id
     owner = None if principal.roles & WATCHERS else principal.key_id
+    search = RunSearch(tenant_id, owner)
     before_no = None
     if before is not None:
         found = find(view, principal, before)
         if found is None:
             return None
         before_no = found.row.run_no
-    rows = view.log.runs_of(tenant_id, owner, before_no=before_no, limit=limit + 1)
+    rows = view.log.find_runs(search, before_no=before_no, limit=limit + 1)
     page = rows[:limit]
     return {
         "runs": [summary(row, seal) for row, seal in page],
-        "total": view.log.count_runs(tenant_id, owner),
+        "total": view.log.count_runs(search),
         "next_before": page[-1][0].run_id if len(rows) > limit else None,
     }
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from podium_audit.ports import RunRow
+from podium_audit.run_search import Facet, FacetRow
 from podium_core.domain.run import AttemptKind, RunOutcome
 from podium_core.domain.usage import Usage, UsageSource
 
@@ -121,6 +122,14 @@ class RunState:
     erasure_facts: dict[str, Any] = field(default_factory=dict)
     erased_index: int | None = None
     """The leaf under which its content is erased."""
+    facets: set[tuple[Facet, str]] = field(default_factory=set)
+    """What the run can be found by once it has ended."""
+
+    @property
+    def facet_rows(self) -> list[FacetRow]:
+        """The rows by which the run is found."""
+        found = sorted((facet, value) for facet, value in self.facets if value)
+        return [FacetRow(self.row.tenant_id, facet, value, self.row.run_no) for facet, value in found]
 
     def evolve(self, index: int, record: dict[str, Any]) -> list[Movement]:
         """Take in one record of this run; return the money it moves."""
@@ -166,10 +175,18 @@ class RunState:
         for verdict in facts["verdicts"]:
             worker_id = verdict["worker_id"]
             self.allowed[worker_id] = verdict["allowed"] and self.allowed.get(worker_id, True)
+            if not verdict["allowed"]:
+                self.facets.add((Facet.RULE, verdict["rule_id"]))
+        self.facets.add((Facet.MODEL, facts["requested_model"]))
         return Movement(day[:_MONTH_CHARS], 0, 0, Use(day, "", facts["requested_model"], requests=1))
 
     def _begin(self, facts: dict[str, Any], day: str) -> Movement:
         attempt_id, cost = facts["attempt_id"], facts["max_cost_usd_micros"]
+        self.facets |= {
+            (Facet.WORKER, facts["worker_id"]),
+            (Facet.PROVIDER, facts["provider"]),
+            (Facet.REGION, facts["region"]),
+        }
         attempt = Attempt(
             facts["kind"],
             facts["round"],
@@ -202,6 +219,7 @@ class RunState:
 
     def _seal(self, facts: dict[str, Any]) -> list[Movement]:
         self.outcome = RunOutcome(facts["outcome"])
+        self.facets.add((Facet.OUTCOME, facts["outcome"]))
         self.sealed_cost_usd_micros = facts["cost_usd_micros"]
         movements = []
         for attempt_id in facts["unknown_attempts"]:

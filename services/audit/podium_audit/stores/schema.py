@@ -2,7 +2,7 @@
 
 from podium_audit.stores import sqlite_custody
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 _STOPS = """CREATE TABLE stops (
         tenant_id TEXT NOT NULL,
@@ -42,12 +42,59 @@ _USES = """CREATE TABLE uses (
 
 _KEY_BUDGET = "ALTER TABLE runs ADD COLUMN key_budget_usd_micros INTEGER"
 
+_FACETS = """CREATE TABLE run_facets (
+        tenant_id TEXT NOT NULL,
+        facet TEXT NOT NULL,
+        value TEXT NOT NULL,
+        run_no INTEGER NOT NULL,
+        PRIMARY KEY (tenant_id, facet, value, run_no)
+    ) STRICT, WITHOUT ROWID"""
+
+_RUN_INDEXES = (
+    "CREATE INDEX runs_of_tenant ON runs (tenant_id, run_no, opened_us)",
+    "CREATE INDEX runs_of_principal ON runs (tenant_id, principal_id, run_no, opened_us)",
+)
+
+
+def _facets_of(facet: str, table: str, value: str, where: str) -> str:
+    """Return what fills one facet of the runs of an older log from its leaves."""
+    return (
+        "WITH texts AS (SELECT run_no, CAST(data AS TEXT) AS text FROM leaves WHERE run_no IS NOT NULL)"  # noqa: S608 - constants
+        f" INSERT OR IGNORE INTO run_facets SELECT runs.tenant_id, '{facet}', {value} AS value, runs.run_no"
+        f" FROM runs JOIN seals USING (run_no) {table} WHERE {where} AND value != ''"
+    )
+
+
+_ATTEMPTS = "JOIN texts ON texts.run_no = runs.run_no"
+_IS_ATTEMPT = "json_extract(text, '$.type') = 'attempt_begun'"
+_FILL_FACETS = (
+    *(
+        _facets_of(facet, _ATTEMPTS, f"json_extract(text, '$.facts.{name}')", _IS_ATTEMPT)
+        for facet, name in (("worker", "worker_id"), ("provider", "provider"), ("region", "region"))
+    ),
+    _facets_of(
+        "rule",
+        f"{_ATTEMPTS} JOIN json_each(text, '$.facts.verdicts') AS verdict",
+        "json_extract(verdict.value, '$.rule_id')",
+        "json_extract(text, '$.type') = 'opened' AND NOT json_extract(verdict.value, '$.allowed')",
+    ),
+    _facets_of("outcome", "", "outcome", "1"),
+    _facets_of("model", "", "requested_model", "1"),
+)
+
 STEPS = {
     1: (_STOPS,),
     2: (_USES,),
     3: (_GRADE_TALLIES,),
     4: (_KEY_BUDGET,),
     5: (*sqlite_custody.STATEMENTS, sqlite_custody.FILL_READS),
+    6: (
+        _FACETS,
+        "DROP INDEX runs_of_tenant",
+        "DROP INDEX runs_of_principal",
+        *_RUN_INDEXES,
+        *_FILL_FACETS,
+    ),
 }
 """By the version they start from: what brings an older log to the next version."""
 
@@ -64,8 +111,8 @@ STATEMENTS = (
         opened_us INTEGER NOT NULL,
         key_budget_usd_micros INTEGER
     ) STRICT""",
-    "CREATE INDEX runs_of_tenant ON runs (tenant_id, run_no)",
-    "CREATE INDEX runs_of_principal ON runs (tenant_id, principal_id, run_no)",
+    *_RUN_INDEXES,
+    _FACETS,
     """CREATE TABLE open_runs (run_no INTEGER PRIMARY KEY REFERENCES runs (run_no)) STRICT""",
     """CREATE TABLE seals (
         run_no INTEGER PRIMARY KEY REFERENCES runs (run_no),

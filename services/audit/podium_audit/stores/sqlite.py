@@ -40,6 +40,7 @@ _TABLES = {
     "events": ("INSERT INTO events", 4),
     "contents": ("INSERT INTO contents", 2),
     "seals": ("INSERT INTO seals", 5),
+    "facets": ("INSERT INTO run_facets", 4),
     "tiles": ("INSERT OR REPLACE INTO tiles", 3),
     "leaf_counts": ("INSERT OR REPLACE INTO leaf_counts", 2),
     "settled": ("INSERT OR REPLACE INTO settled", 3),

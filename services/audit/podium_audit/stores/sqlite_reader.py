@@ -1,18 +1,21 @@
 """Reads the log's SQLite database: committed rows only, on a connection that cannot write."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from podium_audit.commands import HISTORY_EVENTS
 from podium_audit.ports import CheckpointRow, RunRow, SealRow, StoreError, UseRow
+from podium_audit.run_search import RunSearch
+from podium_audit.stores.run_search_sql import selection
 from podium_audit.stores.sqlite_custody import SqliteCustodyReads
 
 _RUN_COLUMNS = ", ".join(f"runs.{name}" for name in RunRow._fields)
 _SEAL_COLUMNS = ", ".join(f"seals.{name}" for name in SealRow._fields)
-_RUNS = f"SELECT {_RUN_COLUMNS}, {_SEAL_COLUMNS} FROM runs LEFT JOIN seals USING (run_no)"  # noqa: S608 - constants
+_RUN_AND_SEAL = f"{_RUN_COLUMNS}, {_SEAL_COLUMNS}"
+_RUNS = f"SELECT {_RUN_AND_SEAL} FROM runs LEFT JOIN seals USING (run_no)"  # noqa: S608 - constants
 _RUN_WIDTH = len(RunRow._fields)
 _CACHE_KIB = 1_024
 
@@ -68,21 +71,19 @@ class SqliteReads(SqliteCustodyReads):
         row = self._one(f"{_RUNS} WHERE run_id = ?", run_id)
         return _run(row) if row else None
 
-    def runs_of(
-        self, tenant_id: str, principal_id: str | None, *, before_no: int | None, limit: int
+    def find_runs(
+        self, search: RunSearch, *, before_no: int | None, limit: int
     ) -> list[tuple[RunRow, SealRow | None]]:
-        """Return a tenant's runs, newest first; only one principal's when given."""
-        where, values = _owner(tenant_id, principal_id)
-        if before_no is not None:
-            where, values = f"{where} AND runs.run_no < ?", [*values, before_no]
-        rows = self._all(f"{_RUNS} WHERE {where} ORDER BY runs.run_no DESC LIMIT ?", *values, limit)
-        return [_run(row) for row in rows]
+        """Return the runs that fit, newest first."""
+        found = selection(search, with_rows=True, before_no=before_no)
+        query = f"SELECT {_RUN_AND_SEAL} {found.text} ORDER BY {found.run_no} DESC LIMIT {{limit}}"
+        return [_run(row) for row in self._named(query, {**found.values, "limit": limit})]
 
-    def count_runs(self, tenant_id: str, principal_id: str | None) -> int:
-        """Return how many runs `runs_of` could show in all."""
-        where, values = _owner(tenant_id, principal_id)
-        row = self._one(f"SELECT count(*) FROM runs WHERE {where}", *values)  # noqa: S608 - constants
-        return int(row[0]) if row else 0
+    def count_runs(self, search: RunSearch) -> int:
+        """Return how many runs fit in all."""
+        found = selection(search, with_rows=False)
+        rows = self._named(f"SELECT count(*) {found.text}", found.values)
+        return int(rows[0][0])
 
     def leaves_of(self, run_no: int, *, below: int | None = None) -> list[tuple[int, bytes]]:
         """Return (index, bytes) of every leaf that names the run, ascending, with an index under `below`."""
@@ -114,6 +115,11 @@ class SqliteReads(SqliteCustodyReads):
     def _one(self, query: str, *values: object) -> Any:
         with store_errors():
             return self._connected.execute(query, values).fetchone()
+
+    def _named(self, query: str, values: Mapping[str, object]) -> list[Any]:
+        with store_errors():
+            places = {name: f":{name}" for name in values}
+            return self._connected.execute(query.format(**places), dict(values)).fetchall()
 
     def _all(self, query: str, *values: object) -> list[Any]:
         with store_errors():

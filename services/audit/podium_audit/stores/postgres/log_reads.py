@@ -1,20 +1,22 @@
 """Reads the log from PostgreSQL: the writer sees everything, a reader one tenant's part."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, LiteralString
 
 from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow
 from podium_audit.ports import CheckpointRow, RunRow, SealRow, UseRow
+from podium_audit.run_search import RunSearch
 from podium_audit.stores.postgres.connection import Session
+from podium_audit.stores.run_search_sql import selection
 
 _RUN_COLUMNS: Final[LiteralString] = (
     "runs.run_no, runs.run_id, runs.tenant_id, runs.principal_id, runs.kind, runs.requested_model,"
     " runs.key_no, runs.tenant_budget_usd_micros, runs.opened_us, runs.key_budget_usd_micros"
 )
-_RUNS: Final[LiteralString] = (
-    f"SELECT {_RUN_COLUMNS}, seals.run_no, sealed_us, outcome, cost_usd_micros, attempt_count"  # noqa: S608 - constants
-    " FROM runs LEFT JOIN seals USING (run_no)"
+_RUN_AND_SEAL: Final[LiteralString] = (
+    f"{_RUN_COLUMNS}, seals.run_no, sealed_us, outcome, cost_usd_micros, attempt_count"
 )
+_RUNS: Final[LiteralString] = f"SELECT {_RUN_AND_SEAL} FROM runs LEFT JOIN seals USING (run_no)"  # noqa: S608 - constants
 _RUN_WIDTH: Final = len(RunRow._fields)
 _TILE_WIDTH: Final = 256
 _ON_SHELVES: Final[LiteralString] = (
@@ -76,30 +78,20 @@ class PostgresReads:
         row = self._one(f"{_RUNS} WHERE run_id = %(run_id)s", run_id=run_id)
         return _run(row) if row else None
 
-    def runs_of(
-        self, tenant_id: str, principal_id: str | None, *, before_no: int | None, limit: int
+    def find_runs(
+        self, search: RunSearch, *, before_no: int | None, limit: int
     ) -> list[tuple[RunRow, SealRow | None]]:
-        """Return a tenant's runs, newest first; only one principal's when given."""
-        where = _owner(principal_id)
-        if before_no is not None:
-            where += " AND runs.run_no < %(before)s"
-        rows = self._all(
-            f"{_RUNS} WHERE {where} ORDER BY runs.run_no DESC LIMIT %(limit)s",
-            tenant=tenant_id,
-            principal=principal_id,
-            before=before_no,
-            limit=limit,
+        """Return the runs that fit, newest first."""
+        found = selection(search, with_rows=True, before_no=before_no)
+        query: LiteralString = (
+            f"SELECT {_RUN_AND_SEAL} {found.text} ORDER BY {found.run_no} DESC LIMIT {{limit}}"
         )
-        return [_run(row) for row in rows]
+        return [_run(row) for row in self._named(query, {**found.values, "limit": limit})]
 
-    def count_runs(self, tenant_id: str, principal_id: str | None) -> int:
-        """Return how many runs `runs_of` could show in all."""
-        row = self._one(
-            f"SELECT count(*) FROM runs WHERE {_owner(principal_id)}",  # noqa: S608 - constants
-            tenant=tenant_id,
-            principal=principal_id,
-        )
-        return int(row[0]) if row else 0
+    def count_runs(self, search: RunSearch) -> int:
+        """Return how many runs fit in all."""
+        found = selection(search, with_rows=False)
+        return int(self._named(f"SELECT count(*) {found.text}", found.values)[0][0])
 
     def leaves_of(self, run_no: int, *, below: int | None = None) -> list[tuple[int, bytes]]:
         """Return (index, bytes) of every leaf that names the run, ascending, with an index under `below`."""
@@ -176,6 +168,10 @@ class PostgresReads:
         row = self._one("SELECT count(*) FROM reads WHERE tenant_id = %(tenant)s", tenant=tenant_id)
         return int(row[0]) if row else 0
 
+    def _named(self, query: LiteralString, values: Mapping[str, object]) -> list[Any]:
+        places: dict[str, LiteralString] = {name: f"%({name})s" for name in values}
+        return self._all(query.format(**places), **values)
+
     def _one(self, query: LiteralString, **values: object) -> Any:
         rows = self._all(query, **values)
         return rows[0] if rows else None
@@ -205,12 +201,6 @@ class PostgresReader(PostgresReads):
         with self._session.use() as connection, connection.pipeline(), connection.transaction():
             connection.execute("SELECT set_config('podium.tenant_id', %s, true)", (self._tenant_id,))
             return connection.execute(query, values).fetchall()
-
-
-def _owner(principal_id: str | None) -> LiteralString:
-    if principal_id is None:
-        return "runs.tenant_id = %(tenant)s"
-    return "runs.tenant_id = %(tenant)s AND runs.principal_id = %(principal)s"
 
 
 def _run(row: Sequence[Any]) -> tuple[RunRow, SealRow | None]:

@@ -291,4 +291,47 @@ _CUSTODY: tuple[LiteralString, ...] = (
     "ALTER TABLE reads ENABLE ALWAYS TRIGGER append_only",
 )
 
-STEPS: Final[Steps] = ((*_ROLES, *_TABLES, *_RIGHTS, *_APPEND_ONLY, *_TILE), _CUSTODY)
+_FACETS: tuple[LiteralString, ...] = (
+    """CREATE TABLE run_facets (
+        tenant_id text NOT NULL,
+        facet text NOT NULL,
+        value text NOT NULL,
+        run_no bigint NOT NULL,
+        PRIMARY KEY (tenant_id, facet, value, run_no)
+    )""",
+    """INSERT INTO run_facets
+        WITH texts AS (
+            SELECT runs.tenant_id, runs.run_no, outcome, requested_model,
+                convert_from(data, 'UTF8')::jsonb AS leaf
+            FROM leaves JOIN runs USING (run_no) JOIN seals USING (run_no))
+        SELECT DISTINCT tenant_id, facet, value, run_no FROM texts, LATERAL (
+            SELECT facet, value FROM (VALUES
+                ('worker', leaf -> 'facts' ->> 'worker_id'),
+                ('provider', leaf -> 'facts' ->> 'provider'),
+                ('region', leaf -> 'facts' ->> 'region')) AS attempt (facet, value)
+            WHERE leaf ->> 'type' = 'attempt_begun'
+            UNION ALL SELECT 'rule', verdict ->> 'rule_id'
+            FROM jsonb_array_elements(CASE WHEN leaf ->> 'type' = 'opened'
+                THEN leaf -> 'facts' -> 'verdicts' ELSE '[]' END) AS verdict
+            WHERE NOT (verdict ->> 'allowed')::boolean
+            UNION ALL VALUES ('outcome', outcome), ('model', requested_model)) AS found
+        WHERE value != ''""",
+    "GRANT SELECT, INSERT ON run_facets TO podium_audit_writer",
+    "GRANT SELECT ON run_facets TO podium_audit_reader",
+    "ALTER TABLE run_facets ENABLE ROW LEVEL SECURITY",
+    "ALTER TABLE run_facets FORCE ROW LEVEL SECURITY",
+    "CREATE POLICY of_writer ON run_facets TO podium_audit_writer USING (true) WITH CHECK (true)",
+    "CREATE POLICY of_owner ON run_facets TO CURRENT_USER USING (true)",
+    """CREATE POLICY of_reader ON run_facets FOR SELECT TO podium_audit_reader USING
+        (tenant_id = nullif(current_setting('podium.tenant_id', true), ''))""",
+    "DROP INDEX runs_of_tenant",
+    "DROP INDEX runs_of_principal",
+    "CREATE INDEX runs_of_tenant ON runs (tenant_id, run_no) INCLUDE (opened_us)",
+    "CREATE INDEX runs_of_principal ON runs (tenant_id, principal_id, run_no) INCLUDE (opened_us)",
+)
+
+STEPS: Final[Steps] = (
+    (*_ROLES, *_TABLES, *_RIGHTS, *_APPEND_ONLY, *_TILE),
+    _CUSTODY,
+    _FACETS,
+)

@@ -29,6 +29,7 @@ _TABLES: Final[dict[str, tuple[str, ...]]] = {
     "open_runs": (_BIGINT,),
     "history": (_BIGINT, _BYTES),
     "reads": (_BIGINT, _TEXT, _BIGINT, _TEXT, _TEXT, _TEXT, _BOOLEAN, _TEXT),
+    "run_facets": (_TEXT, _TEXT, _TEXT, _BIGINT),
 }
 """What only ever grows, in an order that foreign keys allow, with the types of its columns."""
 _REPLACED: Final = {
@@ -104,6 +105,7 @@ def write(connection: Connection, batch: Batch) -> None:
         "open_runs": [(row.run_no,) for row in batch.runs],
         "history": _history(batch),
         "reads": batch.reads,
+        "run_facets": batch.facets,
     }
     for table, rows in rows_of.items():
         _execute(connection, _INSERTS[table], rows)

@@ -62,6 +62,7 @@ class PostgresShelves:
             self._mark(connection, shelf, now_us)
             for table in _SPLIT:
                 _drop_partition(connection, table, shelf)
+            self._forget_facets(connection, shelf)
             for table in ("events", "seals", "runs"):
                 statement = sql.SQL(
                     "DELETE FROM {0} WHERE ctid = ANY (ARRAY(SELECT ctid FROM {0} WHERE shelf = %s LIMIT %s))"
@@ -72,6 +73,16 @@ class PostgresShelves:
     def close(self) -> None:
         """Let go of the connection."""
         self._owner.close()
+
+    @staticmethod
+    def _forget_facets(connection: Connection, shelf: int) -> None:
+        """Let nobody find runs that are gone."""
+        statement = (
+            "DELETE FROM run_facets WHERE ctid = ANY (ARRAY(SELECT run_facets.ctid FROM run_facets"
+            " JOIN runs USING (run_no) WHERE shelf = %s LIMIT %s))"
+        )
+        while connection.execute(statement, (shelf, _DELETED_AT_ONCE)).rowcount:
+            pass
 
     @staticmethod
     def _mark(connection: Connection, shelf: int, now_us: int) -> None:
