@@ -32,6 +32,7 @@ tenants:
     providers: {except: [bedrock]}   # optional; the same by protocol family
     regions: {only: [eu]}            # optional; the same by region; a worker without one is kept out
     content: sealed                  # or commitments: the log proves what was said and stores none of it
+    retention: {content_days: 30}    # optional; docs/retention.md
     caps:                            # optional; the tightest of request, tenant and server holds
       max_steps: 5
       max_calls: 20

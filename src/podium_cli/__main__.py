@@ -47,6 +47,7 @@ COMMANDS: Mapping[str, Callable[..., int]] = {
     "plan": plan.run,
     "profile": profile.run,
     "reads": custody.reads,
+    "retention": custody.retention,
     "replay": replay.run,
     "runs": runs.run,
     "show": show.run,

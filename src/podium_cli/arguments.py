@@ -232,7 +232,8 @@ def _add_custody(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     approve = _add(commands, "approve", "ask for, list and give approvals", custody_arguments.APPROVE)
     reads = _add(commands, "reads", "list who read what", custody_arguments.READS)
     custody_arguments.add_to(erase, hold, approve, reads)
-    for command in (erase, hold, approve, reads):
+    retention = _add(commands, "retention", "show how long records are kept", custody_arguments.RETENTION)
+    for command in (erase, hold, approve, reads, retention):
         command.add_argument("--audit-url", default="", metavar="URL", help=_AUDIT_URL)
         command.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
 

@@ -1,4 +1,4 @@
-"""`podium erase`, `hold`, `approve` and `reads`: the keeping of records, each by a key of its own role."""
+"""`podium erase`, `hold`, `approve`, `reads`, `retention`: the keeping of records, by role."""
 
 import argparse
 import asyncio
@@ -16,6 +16,7 @@ from podium_cli.settings import CliSettings
 from podium_cli.words import moment
 
 _S_PER_HOUR = 3_600
+_FOR_EVER = "for ever"
 
 
 def erase(arguments: argparse.Namespace, console: Console, home: Home, settings: CliSettings) -> int:
@@ -101,6 +102,21 @@ def reads(arguments: argparse.Namespace, console: Console, home: Home, settings:
     }
     console.print(_table(page.get("reads"), **names))
     console.print(f"{len(page.get('reads') or ())} of {page.get('total', '?')} reads")
+    return 0
+
+
+def retention(arguments: argparse.Namespace, console: Console, home: Home, settings: CliSettings) -> int:
+    """Show the retention policy that stands, and the one that tenants.yaml wants."""
+    page = asyncio.run(audit_client(arguments, home, settings).page("/v1/retention"))
+    table = Table("days", "stands", "wanted", box=None, pad_edge=False)
+    standing, wanted = page.get("standing") or {}, page.get("wanted") or {}
+    for name in ("evidence_days", "content_days", "conversation_days"):
+        cells = (_FOR_EVER if each.get(name) is None else str(each.get(name)) for each in (standing, wanted))
+        table.add_row(name.removesuffix("_days"), *cells)
+    console.print(table)
+    if target := page.get("approval_target"):
+        console.print("What is wanted keeps less: two keys with the role privacy must approve it.")
+        console.print(f"podium approve --ask change_retention --of {target} --case CASE")
     return 0
 
 

@@ -35,8 +35,13 @@ READS = """examples:
 
 Needs a key with the role auditor or privacy.
 """
+RETENTION = """examples:
+  podium retention               what stands, and what tenants.yaml wants
+
+Needs a key with the role auditor or privacy.
+"""
 BASES = ["consent_withdrawn", "contract_ended", "legal_obligation", "subject_request", "unlawful_processing"]
-ACTIONS = ["read_content", "release_hold"]
+ACTIONS = ["read_content", "release_hold", "change_retention"]
 _BASIS = f"the legal basis, recorded: {', '.join(BASES)}"
 _ASK = f"ask for one: {' or '.join(ACTIONS)}"
 
@@ -58,7 +63,7 @@ def add_to(
     hold.add_argument("--approval", default="", metavar="ID", help="the approval to end it")
     approve.add_argument("id", nargs="?", default="", help="give this approval")
     approve.add_argument("--ask", default="", metavar="ACTION", choices=ACTIONS, help=_ASK)
-    approve.add_argument("--of", default="", metavar="ID", help="the run to read, or the hold to end")
+    approve.add_argument("--of", default="", metavar="ID", help="run to read, hold to end, policy to follow")
     approve.add_argument("--case", default="", metavar="ID", help="the case that asks for it")
     approve.add_argument("--hours", type=int, default=24, metavar="N", help="how long it holds, default 24")
     reads.add_argument("--limit", type=int, default=20, metavar="N", help="how many, default 20")

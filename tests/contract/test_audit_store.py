@@ -6,7 +6,7 @@ from sqlite3 import connect
 
 import pytest
 
-from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow
+from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow, SealedRun
 from podium_audit.keys import ENCRYPTION_KEY_FILE, FileKeyWrapper, init_keys
 from podium_audit.ports import (
     Batch,
@@ -452,6 +452,22 @@ def test_a_finished_erasure_takes_its_runs_content_and_no_other(store: LogStore)
     assert (store.content(0), store.content(3 * 256 + 255)) == (None, b"last")
     store.commit(Batch(erasures=[two._replace(erased_index=6)]))
     assert (store.content(2 * 256), store.content(3 * 256 + 255)) == (None, None)
+
+
+def test_runs_expire_by_their_end_unless_they_are_open_erased_or_anothers(store: LogStore) -> None:
+    for number in range(1, 6):
+        batch = one_run(number, 2 * (number - 1))
+        batch.runs = [run_row(number, "other" if number == 5 else "acme")]
+        batch.seals = [SealRow(number, number * 100, "answered", 0, 0)] if number != 2 else []
+        store.commit(batch)
+    store.commit(Batch(erasures=[ErasureRow(1, "run_1", "acme", 2, 3)]))
+
+    def expired(before_us: int, after_no: int = 0, limit: int = 9) -> list[int]:
+        rows = store.expired_runs("acme", sealed_before_us=before_us, after_no=after_no, limit=limit)
+        return [row.run_no for row in rows]
+
+    assert (expired(401), expired(400), expired(401, 3), expired(401, 0, 1)) == ([3, 4], [3], [4], [3])
+    assert store.expired_runs("acme", sealed_before_us=401, after_no=0, limit=1) == [SealedRun(3, "run_3")]
 
 
 def test_reads_are_listed_by_tenant_newest_first(store: LogStore) -> None:

@@ -23,6 +23,7 @@ from podium_audit import http
 from podium_audit.assembly import PERMISSIONS, Audit, open_audit
 from podium_audit.settings import AuditSettings
 from podium_core.config.tenants import new_key
+from podium_core.domain.clock import Clock
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_server import GrpcServer
@@ -145,13 +146,19 @@ class RunningAudit:
 
 @asynccontextmanager
 async def running_audit(
-    home: Path, tls_dir: Path, *, tracer: Tracer | None = None, callers: Iterable[str] = (), **changes: Any
+    home: Path,
+    tls_dir: Path,
+    *,
+    tracer: Tracer | None = None,
+    callers: Iterable[str] = (),
+    clock: Clock | None = None,
+    **changes: Any,
 ) -> AsyncIterator[RunningAudit]:
     """Serve until the block ends."""
     settings = settings_for(home, tls_dir, **changes)
     telemetry = Telemetry(tracer or NoOpTracerProvider().get_tracer("t"), NoOpMeterProvider().get_meter("t"))
     async with AsyncExitStack() as stack:
-        audit = await open_audit(settings, telemetry)
+        audit = await open_audit(settings, telemetry, clock)
         stack.push_async_callback(audit.close)
         server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
         audit.serve_on(server.server)

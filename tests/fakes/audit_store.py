@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from podium_audit.commands import HISTORY_EVENTS
-from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow
+from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow, SealedRun
 from podium_audit.ports import (
     USE_KEY_FIELDS,
     Batch,
@@ -236,6 +236,21 @@ class FakeLogStore:
         """Return erasures to finish."""
         rows = [row for row in self.erasure_rows.values() if row.erased_index is None]
         return sorted(rows, key=lambda row: row.begun_index)[:limit]
+
+    def expired_runs(
+        self, tenant_id: str, *, sealed_before_us: int, after_no: int, limit: int
+    ) -> list[SealedRun]:
+        """Return runs that ended before then and are not erased."""
+        rows = [
+            SealedRun(row.run_no, row.run_id)
+            for row in self.runs.values()
+            if row.tenant_id == tenant_id
+            and row.run_no > after_no
+            and row.run_no in self.seals
+            and self.seals[row.run_no].sealed_us < sealed_before_us
+            and row.run_no not in self.erasure_rows
+        ]
+        return sorted(rows)[:limit]
 
     def reads(self, tenant_id: str, *, before_index: int | None, limit: int) -> list[ReadRow]:
         """Return reads, newest first."""

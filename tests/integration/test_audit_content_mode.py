@@ -45,8 +45,8 @@ async def test_no_file_holds_a_word(tmp_path: Path, tls_dir: Path, mode: str, pa
         count, size = _stored(tmp_path)
         assert count == parts
         assert (size < len(LONG)) == (mode == "commitments"), "the question alone is longer than all files"
-        _, page = await audit.get("/v1/runs/run_1")
-        _, export = await audit.get("/v1/runs/run_1/export")
+        _, page = await audit.get("/v1/runs/run_1", "key1")
+        _, export = await audit.get("/v1/runs/run_1/export", "key1")
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert not [data for data in files if CANARY in data or b"Four." in data]
     shown = [part.get("not_kept", False) for part in page["contents"]]

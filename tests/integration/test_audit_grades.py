@@ -42,8 +42,8 @@ async def test_the_newest_grade_of_a_run_counts_and_the_log_keeps_all(tmp_path: 
     async with running_audit(tmp_path, tls_dir) as audit:
         await audit.call("gateway", "Grade", _grade(score_ppm=500_000))
         assert await _tallies(audit) == [("acme", "podium", 1, 2, 1_500_000, 1_250_000)]
-        _, page = await audit.get("/v1/runs/run_1")
-        _, export = await audit.get("/v1/runs/run_1/export")
+        _, page = await audit.get("/v1/runs/run_1", "key1")
+        _, export = await audit.get("/v1/runs/run_1/export", "key1")
     notes = [r["record"] for r in page["records"] if r["record"]["type"] == "note"]
     assert [note["facts"]["facts"]["score_ppm"] for note in notes] == ["800000", "0", "500000"]
     assert [note["run_seq"] for note in notes] == [None] * 3, "the sealed run itself is as it was"

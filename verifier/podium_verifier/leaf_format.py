@@ -123,6 +123,14 @@ FACTS: Mapping[str, shape.Check] = {
     ),
     "hold_placed": record({**_HOLD, "run_ids": list_of(text)}),
     "hold_released": record({**_HOLD, "approval_id": text}),
+    "retention_set": record(
+        {
+            "evidence_days": optional(count),
+            "content_days": optional(count),
+            "conversation_days": optional(count),
+            "approval_id": text,
+        }
+    ),
     "approval_requested": record({**_APPROVAL, "expires_us": count}),
     "approval_given": record(_APPROVAL),
     "key_rotated": record({"old_vkey": text, "new_vkey": text, "signature": text}),

@@ -27,6 +27,7 @@ from podium_audit.budget_warnings import BudgetWarnings
 from podium_audit.conversation_servicer import ConversationServicer
 from podium_audit.conversations import Conversations
 from podium_audit.erasure.eraser import Eraser
+from podium_audit.erasure.expiry import Expiry
 from podium_audit.erasure.http import CustodyPages
 from podium_audit.files import Files, settled_files, usable
 from podium_audit.grade_servicer import GradeServicer
@@ -91,6 +92,7 @@ class Audit:
     conversations: Conversations
     intake: SpanIntake | None
     eraser: Eraser
+    expiry: Expiry
     _warnings: BudgetWarnings
     _sealer: Sealer
     _readers: Readers
@@ -115,6 +117,7 @@ class Audit:
             self.tenants.watch(),
             self.conversations.keep_swept(),
             self.eraser.keep_finished(),
+            self.expiry.keep_expired(),
         ]
 
     async def close(self) -> None:
@@ -153,11 +156,10 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
     audit_servicer = _audit_servicer(log, commit, sealer, leases, warnings, settings, telemetry)
     intake = _intake(files, settings, clock)
-    eraser = Eraser(
-        commit, conversations, files.run_keys, readers, ids, key_backup_days=settings.key_backup_days
-    )
+    eraser = Eraser(commit, conversations, files.run_keys, readers, ids, settings.key_backup_days)
     http = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, intake)
     http = replace(http, more=(CustodyPages(http, eraser),))
+    expiry = Expiry(commit, eraser, readers, tenants, clock, ids, interval_s=settings.expiry_interval_s)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
         commit,
@@ -176,6 +178,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         conversations,
         intake,
         eraser,
+        expiry,
         warnings,
         sealer,
         readers,
@@ -201,6 +204,7 @@ def _conversation_servicer(
         ids,
         max_item_bytes=settings.max_item_bytes,
         keeps_content=_keeps_content(tenants),
+        longest_days=lambda tenant_id: tenants.current.retention_of(tenant_id).conversation_days,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from podium_core.config.retention import Retention
 from podium_core.domain.plan import Plan
 from podium_core.domain.policy import Verdict
 from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunKind, RunOutcome
@@ -301,7 +302,18 @@ class GiveApproval:
     principal_id: str
 
 
-CustodyCommand = BeginErasure | FinishErasure | PlaceHold | ReleaseHold | RequestApproval | GiveApproval
+@dataclass(frozen=True, slots=True)
+class SetRetention:
+    """Take a tenant's retention policy over; one that stands already changes nothing."""
+
+    event: Event
+    tenant_id: str
+    retention: Retention
+
+
+CustodyCommand = (
+    BeginErasure | FinishErasure | PlaceHold | ReleaseHold | RequestApproval | GiveApproval | SetRetention
+)
 """A command about the keeping of records."""
 
 RunCommand = (

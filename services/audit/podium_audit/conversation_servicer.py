@@ -18,7 +18,8 @@ from podium_core.domain.ids import IdFactory
 from podium_core.wire.conversation import ITEM_KIND, item_to_proto
 
 _PREFIX: Final = "/podium.audit.v1.ConversationService/"
-_MAX_TTL_MS: Final = 400 * 86_400_000
+_MS_PER_DAY: Final = 86_400_000
+_MAX_TTL_MS: Final = 400 * _MS_PER_DAY
 _MAX_PAGE: Final = 100
 _MAX_PAGE_BYTES: Final = 2 * 2**20
 _GATEWAY: Final = frozenset({"gateway"})
@@ -44,12 +45,14 @@ class ConversationServicer(conversation_service_pb2_grpc.ConversationServiceServ
         *,
         max_item_bytes: int,
         keeps_content: Callable[[str], bool] = lambda _: True,
+        longest_days: Callable[[str], int | None] = lambda _: None,
     ) -> None:
         self._conversations = conversations
         self._commit = commit
         self._ids = ids
         self._max_item_bytes = max_item_bytes
         self._keeps_content = keeps_content
+        self._longest_days = longest_days
 
     async def PutItem(  # noqa: N802
         self,
@@ -59,13 +62,14 @@ class ConversationServicer(conversation_service_pb2_grpc.ConversationServiceServ
         """Store an item."""
         key = _key(request.tenant_id, request.kind, request.item_id)
         self._check(request)
+        ttl_ms = self._ttl_ms(request)
         if request.only_if_absent:
             version, holder = await self._conversations.join(
-                key, request.data, ttl_ms=request.ttl_ms, run_id=request.run_id
+                key, request.data, ttl_ms=ttl_ms, run_id=request.run_id
             )
             return pb.PutItemResponse(version=version, holder=item_to_proto(key, holder) if holder else None)
         version = await self._conversations.put(
-            key, request.data, ttl_ms=request.ttl_ms, run_id=request.run_id, if_version=request.if_version
+            key, request.data, ttl_ms=ttl_ms, run_id=request.run_id, if_version=request.if_version
         )
         return pb.PutItemResponse(version=version)
 
@@ -134,6 +138,13 @@ class ConversationServicer(conversation_service_pb2_grpc.ConversationServiceServ
             raise invalid("ask for only_if_absent or if_version, not both", param="if_version")
         if request.run_id:
             limits.check_id("run_id", request.run_id)
+
+    def _ttl_ms(self, request: pb.PutItemRequest) -> int:
+        """Return how long to keep an item: as asked, but no longer than the tenant's retention."""
+        days = self._longest_days(request.tenant_id)
+        if days is None:
+            return request.ttl_ms
+        return min(request.ttl_ms or _MAX_TTL_MS, days * _MS_PER_DAY)
 
     async def _record(self, action: str, item: Item, principal_id: str) -> None:
         if not (principal_id and item.run_id):

@@ -46,6 +46,13 @@ class ReadRow(NamedTuple):
     case_id: str
 
 
+class SealedRun(NamedTuple):
+    """A run that has ended and is not erased."""
+
+    run_no: int
+    run_id: str
+
+
 class CustodyReader(Protocol):
     """Reads what is committed. Every method raises StoreError when it cannot."""
 
@@ -55,6 +62,12 @@ class CustodyReader(Protocol):
 
     def pending_erasures(self, limit: int) -> list[ErasureRow]:
         """Return erasures of any tenant that have begun and are not finished, the oldest first."""
+        ...
+
+    def expired_runs(
+        self, tenant_id: str, *, sealed_before_us: int, after_no: int, limit: int
+    ) -> list[SealedRun]:
+        """Return a tenant's runs that ended before then and whose erasure has not begun, by `run_no`."""
         ...
 
     def reads(self, tenant_id: str, *, before_index: int | None, limit: int) -> list[ReadRow]:

@@ -104,6 +104,8 @@ class AuditSettings(ServiceSettings):
     """host:port that takes spans over OTLP/HTTP with mutual TLS, usually port 4318. Empty: none are taken."""
     spans_kept_days: Annotated[int, Field(ge=1, le=3_650)] = 30
     """How long spans are kept. They are for operators: no record of the log depends on them."""
+    expiry_interval_s: Seconds = 300.0
+    """How often the retention of tenants.yaml is taken over, and what has expired is erased."""
     key_backup_days: Annotated[int, Field(ge=0, le=366)] = 7
     """How long backups of run-keys.db are kept, in days. So long after an erasure somebody who holds such a
     backup and the key-encryption key could still undo it; every erasure states it."""

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from podium_core.config.money import UsdMicros
+from podium_core.config.retention import Retention, RetentionSection
 from podium_core.config.yaml_file import Document, Ident, ListOf, Section, read_document
 from podium_core.domain.limits import Limits
 from podium_core.domain.plan import MAX_STEPS
@@ -98,6 +99,7 @@ class Tenant:
     limits: Limits = Limits()
     warn_percents: tuple[int, ...] = (80,)
     keeps_content: bool = True
+    retention: Retention = Retention()
     otlp_senders: frozenset[str] = frozenset()
     """Names, as certificates carry them, of the tenant's programs that may send spans."""
 
@@ -135,6 +137,11 @@ class Tenants:
     def keep_content(self, tenant_id: str) -> bool:
         """Whether the words of a tenant's runs are stored, sealed; those of a tenant unknown here are."""
         return all(tenant.keeps_content for tenant in self.tenants if tenant.tenant_id == tenant_id)
+
+    def retention_of(self, tenant_id: str) -> Retention:
+        """How long a tenant's records are kept; a stranger's for ever."""
+        tenant = self.by_id.get(tenant_id)
+        return Retention() if tenant is None else tenant.retention
 
     def authenticate(self, token: str, now_ns: int) -> Principal | None:
         """Return whose `token` this is, or None when it is nobody's or has expired.
@@ -301,6 +308,7 @@ class _TenantSection(_ReachSection):
     caps: _CapsSection | None = None
     gate: bool = False
     content: Literal["sealed", "commitments"] = "sealed"
+    retention: RetentionSection | None = None
     otlp_senders: ListOf[SenderName] = ()
     keys: ListOf[_KeySection] = ()
 
@@ -320,6 +328,7 @@ def _tenant(section: _TenantSection) -> Tenant:
         limits=_limits(section.limits),
         warn_percents=section.warn_at_percent,
         keeps_content=section.content == "sealed",
+        retention=section.retention.retention() if section.retention is not None else Retention(),
         otlp_senders=frozenset(section.otlp_senders),
     )
 

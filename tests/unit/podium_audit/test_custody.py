@@ -11,8 +11,11 @@ from podium_audit.commands import (
     PlaceHold,
     ReleaseHold,
     RequestApproval,
+    SetRetention,
 )
+from podium_audit.custody.policies import target_of
 from podium_audit.ports import StoreError
+from podium_core.config.retention import Retention
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.audit_log import RUN, LogScene, begin, end, event, open_run, seal
 
@@ -176,3 +179,37 @@ def test_an_approval_is_for_a_known_action_and_not_for_ever() -> None:
     assert refused(scene, request(scene, "read_everything")).param == "action"
     too_long = replace(request(scene), expires_us=scene.clock.now_ns() // 1_000 + 8 * _DAY_US)
     assert refused(scene, too_long).param == "valid_s"
+
+
+def policy(number: int, evidence: int | None = None, content: int | None = None) -> SetRetention:
+    return SetRetention(event(f"policy.{number}"), "acme", Retention(evidence, content))
+
+
+def test_a_longer_policy_stands_at_once_and_a_shorter_one_once_two_keys_want_it() -> None:
+    scene = LogScene()
+    sealed(scene)
+    assert scene.do(policy(0)).leaf_indices == ()
+    refusal = refused(scene, policy(1, 400, 30))
+    assert refusal.reason == "APPROVAL_REQUIRED"
+    target = target_of("acme", Retention(400, 30))
+    assert target in refusal.message
+    scene.do(request(scene, "change_retention", target))
+    assert refused(scene, policy(2, 400, 30)).reason == "APPROVAL_REQUIRED"
+    scene.do(give("second"), policy(3, 400, 30))
+    assert scene.last()["type"] == "retention_set"
+    assert scene.last()["facts"] == {
+        "evidence_days": 400,
+        "content_days": 30,
+        "conversation_days": None,
+        "approval_id": "apr_1",
+    }
+    assert scene.do(policy(4, 400, 30)).leaf_indices == ()
+    assert scene.do(policy(5, 500, 30)).leaf_indices != ()
+    assert refused(scene, policy(6, 500, 29)).reason == "APPROVAL_REQUIRED"
+    assert refused(scene, policy(7, 400, 30)).reason == "APPROVAL_REQUIRED"
+
+
+def test_a_tenant_without_records_begins_under_the_policy_of_its_file() -> None:
+    scene = LogScene()
+    scene.do(policy(0, 184, 1))
+    assert scene.last()["type"] == "retention_set"

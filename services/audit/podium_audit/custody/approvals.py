@@ -14,8 +14,9 @@ from podium_core.domain.record import canonical
 APPROVAL = "approval"
 READ_CONTENT = "read_content"
 RELEASE_HOLD = "release_hold"
-ACTIONS = (READ_CONTENT, RELEASE_HOLD)
-"""What needs two keys, and what it is done to: a run, a hold."""
+CHANGE_RETENTION = "change_retention"
+ACTIONS = (READ_CONTENT, RELEASE_HOLD, CHANGE_RETENTION)
+"""What needs two keys, and what it is done to: a run, a hold, a policy by its digest."""
 
 MAX_STANDING = 256
 MAX_LIFE_US = 7 * 86_400_000_000

@@ -1,5 +1,7 @@
 """Applies commands about the keeping of records to the running batch: each is a record and a row."""
 
+from collections.abc import Sequence
+
 from podium_audit.commands import (
     Applied,
     BeginErasure,
@@ -9,9 +11,11 @@ from podium_audit.commands import (
     PlaceHold,
     ReleaseHold,
     RequestApproval,
+    SetRetention,
 )
-from podium_audit.custody import approvals, erasures, holds
+from podium_audit.custody import approvals, erasures, holds, policies
 from podium_audit.custody_rows import ControlRow
+from podium_audit.facts import Draft
 from podium_audit.log_state import LogState
 from podium_audit.ports import RunKeys
 from podium_audit.run_state import RunState
@@ -28,26 +32,24 @@ class Custodian:
         """Put what the command asks for into the running batch. Raises PodiumError, StoreError."""
         match command:
             case BeginErasure():
-                return self._begin(state, command, now_us)
+                applied = self._begin(state, command, now_us)
             case FinishErasure():
-                return self._finish(state, command, now_us)
+                applied = self._finish(state, command, now_us)
             case PlaceHold():
-                return _place(state, command, now_us)
+                applied = _place(state, command, now_us)
             case ReleaseHold():
-                return _release(state, command, now_us)
+                applied = _release(state, command, now_us)
+            case SetRetention():
+                applied = _set_policy(state, command, now_us)
             case RequestApproval():
                 rows = state.controls(approvals.APPROVAL, command.tenant_id)
                 draft, changed = approvals.request(command, rows, now_us)
-                indices = state.stage(command.event, None, [draft], now_us, tenant_id=command.tenant_id)
-                for row in changed:
-                    state.set_control(row)
-                return Applied(indices)
+                applied = _stage(state, command, draft, changed, now_us)
             case GiveApproval():
                 row = _control(state, approvals.APPROVAL, command.tenant_id, command.approval_id)
                 draft, given = approvals.give(command, row, now_us)
-                indices = state.stage(command.event, None, [draft], now_us, tenant_id=command.tenant_id)
-                state.set_control(given)
-                return Applied(indices)
+                applied = _stage(state, command, draft, [given], now_us)
+        return applied
 
     def _begin(self, state: LogState, command: BeginErasure, now_us: int) -> Applied:
         run = _run(state, command.run_id)
@@ -71,15 +73,27 @@ class Custodian:
         return Applied(indices, erased_index=run.erased_index)
 
 
+def _stage(
+    state: LogState,
+    command: PlaceHold | ReleaseHold | SetRetention | RequestApproval | GiveApproval,
+    draft: Draft,
+    rows: Sequence[ControlRow],
+    now_us: int,
+) -> Applied:
+    """Put a decision about a tenant's records into the running batch: the record, and its rows."""
+    indices = state.stage(command.event, None, [draft], now_us, tenant_id=command.tenant_id)
+    for row in rows:
+        state.set_control(row)
+    return Applied(indices)
+
+
 def _place(state: LogState, command: PlaceHold, now_us: int) -> Applied:
     standing = [holds.hold_of(row) for row in state.controls(holds.HOLD, command.tenant_id)]
     for run_id in command.run_ids[: holds.MAX_RUNS]:
         if _run(state, run_id).row.tenant_id != command.tenant_id:
             raise _unknown_run()
     draft, row = holds.place(command, standing, now_us)
-    indices = state.stage(command.event, None, [draft], now_us, tenant_id=command.tenant_id)
-    state.set_control(row)
-    return Applied(indices)
+    return _stage(state, command, draft, [row], now_us)
 
 
 def _release(state: LogState, command: ReleaseHold, now_us: int) -> Applied:
@@ -94,11 +108,23 @@ def _release(state: LogState, command: ReleaseHold, now_us: int) -> Applied:
         now_us=now_us,
     )
     draft, row = holds.release(held, command.principal_id, command.approval_id)
-    indices = state.stage(command.event, None, [draft], now_us, tenant_id=command.tenant_id)
-    state.set_control(row)
     used = next(row for row in granted if row.item_id == command.approval_id)
-    state.set_control(used._replace(stands=False))
-    return Applied(indices)
+    return _stage(state, command, draft, [row, used._replace(stands=False)], now_us)
+
+
+def _set_policy(state: LogState, command: SetRetention, now_us: int) -> Applied:
+    tenant_id = command.tenant_id
+    changed = policies.set_policy(
+        command,
+        state.controls(policies.POLICY, tenant_id),
+        state.controls(approvals.APPROVAL, tenant_id),
+        now_us,
+        is_new_tenant=not state.book.leaf_count(tenant_id),
+    )
+    if changed is None:
+        return Applied()
+    draft, rows = changed
+    return _stage(state, command, draft, rows, now_us)
 
 
 def _control(state: LogState, kind: str, tenant_id: str, item_id: str) -> ControlRow:

@@ -53,8 +53,8 @@ class Eraser:
         keys: RunKeys,
         readers: Readers,
         ids: IdFactory,
-        *,
         key_backup_days: int,
+        *,
         retry_s: float = 5.0,
     ) -> None:
         self._commit = commit

@@ -1,7 +1,7 @@
 """Erasures, holds, approvals and reads over HTTP: what privacy officers and auditors do, each by its role."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Annotated, Any, Final, TypeVar
@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium_audit import pages
 from podium_audit.commands import CustodyCommand, Event, GiveApproval, PlaceHold, ReleaseHold, RequestApproval
-from podium_audit.custody import approvals, holds
-from podium_audit.custody.approvals import READ_CONTENT, RELEASE_HOLD, approval_of
+from podium_audit.custody import approvals, holds, policies
+from podium_audit.custody.approvals import CHANGE_RETENTION, READ_CONTENT, RELEASE_HOLD, approval_of
 from podium_audit.erasure.eraser import AT_ONCE, Eraser, Order
 from podium_audit.http import DEFAULT_LIMIT, MAX_LIMIT, AuditHttp, Glimpse
 from podium_core.config.tenants import AUDITOR, CUSTODIAN, INVESTIGATOR, PRIVACY, Principal
@@ -23,10 +23,12 @@ M = TypeVar("M", bound=BaseModel)
 _REQUESTERS: Final[Mapping[str, frozenset[str]]] = {
     READ_CONTENT: frozenset({INVESTIGATOR}),
     RELEASE_HOLD: frozenset({PRIVACY}),
+    CHANGE_RETENTION: frozenset({PRIVACY}),
 }
 _APPROVERS: Final[Mapping[str, frozenset[str]]] = {
     READ_CONTENT: frozenset({PRIVACY, CUSTODIAN}),
     RELEASE_HOLD: frozenset({PRIVACY}),
+    CHANGE_RETENTION: frozenset({PRIVACY}),
 }
 _DEFAULT_VALID_S: Final = 86_400
 _US_PER_S: Final = 1_000_000
@@ -80,6 +82,7 @@ class CustodyPages:
         app.router.add_post("/v1/approvals", self._request)
         app.router.add_post("/v1/approvals/{approval_id}/approve", self._approve)
         app.router.add_get("/v1/reads", self._reads)
+        app.router.add_get("/v1/retention", self._retention)
 
     async def _erase(self, request: web.Request) -> web.Response:
         principal = _only(request, PRIVACY)
@@ -223,6 +226,23 @@ class CustodyPages:
             "reads": page[:limit],
             "total": total,
             "next_before": rows[limit - 1].leaf_index if len(rows) > limit else None,
+        }
+        return web.json_response(answer, headers=pages.HEADERS)
+
+    async def _retention(self, request: web.Request) -> web.Response:
+        principal = _only(request, AUDITOR, PRIVACY)
+        pages.query(request)
+        tenant_id, wanted = principal.tenant.tenant_id, principal.tenant.retention
+        rows = await self.base.readers.ask(
+            lambda view: view.log.controls(policies.POLICY, tenant_id), tenant_id=tenant_id
+        )
+        standing = policies.policy_of(rows)
+        answer = {
+            "standing": asdict(standing),
+            "wanted": asdict(wanted),
+            "approval_target": policies.target_of(tenant_id, wanted)
+            if wanted.is_shorter_than(standing)
+            else None,
         }
         return web.json_response(answer, headers=pages.HEADERS)
 

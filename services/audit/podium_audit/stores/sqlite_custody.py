@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow
+from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow, SealedRun
 
 STATEMENTS = (
     """CREATE TABLE controls (
@@ -88,6 +88,22 @@ class SqliteCustodyReads:
         """Return erasures of any tenant that have begun and are not finished, the oldest first."""
         query = "SELECT * FROM erasures WHERE erased_index IS NULL ORDER BY begun_index LIMIT ?"
         return [ErasureRow(*row) for row in self._all(query, limit)]
+
+    def expired_runs(
+        self, tenant_id: str, *, sealed_before_us: int, after_no: int, limit: int
+    ) -> list[SealedRun]:
+        """Return a tenant's runs that ended before then and whose erasure has not begun, by `run_no`."""
+        rows = self._all(
+            "SELECT run_no, runs.run_id FROM runs JOIN seals USING (run_no)"
+            " WHERE runs.tenant_id = ? AND run_no > ? AND sealed_us < ?"
+            " AND NOT EXISTS (SELECT 1 FROM erasures WHERE erasures.run_no = runs.run_no)"
+            " ORDER BY run_no LIMIT ?",
+            tenant_id,
+            after_no,
+            sealed_before_us,
+            limit,
+        )
+        return [SealedRun(*row) for row in rows]
 
     def reads(self, tenant_id: str, *, before_index: int | None, limit: int) -> list[ReadRow]:
         """Return who read what of a tenant, newest first."""

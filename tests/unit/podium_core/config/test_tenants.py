@@ -239,6 +239,22 @@ def test_a_new_key_is_a_long_random_token_and_its_hash() -> None:
         ("tenants:\n - id: a\n   caps: {max_calls: 0}", "line 3: tenants[0].caps.max_calls: "),
         ("tenants:\n - id: a\n   caps: {max_seconds: nan}", "line 3: tenants[0].caps.max_seconds: "),
         ("tenants:\n - id: a\n   id: b", "line 3: tenants[0].id is given twice"),
+        (
+            "tenants:\n - id: a\n   retention: {evidence_days: 183}",
+            "line 3: tenants[0].retention.evidence_days: evidence is kept for 184 days at least",
+        ),
+        (
+            "tenants:\n - id: a\n   retention: {evidence_days: 200, content_days: 201}",
+            "line 3: tenants[0].retention: content_days may not be more than evidence_days",
+        ),
+        (
+            "tenants:\n - id: a\n   retention: {conversation_days: 401}",
+            "line 3: tenants[0].retention.conversation_days: ",
+        ),
+        (
+            f"tenants:\n - id: a\n   keys:\n   - {{id: k, sha256: {DIGEST}, roles: [privacy, operator]}}",
+            "line 4: tenants[0].keys[0].roles: no key may hold both operator and privacy",
+        ),
         ("tenants:\n - id: a\n   keys: [1]", "line 3: tenants[0].keys[0]: must be a mapping"),
         (
             f"tenants:\n - id: a\n   keys:\n   - {{id: k, sha256: {DIGEST}, roles: []}}",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, LiteralString
 
-from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow
+from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow, SealedRun
 from podium_audit.ports import CheckpointRow, RunRow, SealRow, UseRow
 from podium_audit.run_search import RunSearch
 from podium_audit.stores.postgres.connection import Session
@@ -149,6 +149,22 @@ class PostgresReads:
             limit=limit,
         )
         return [ErasureRow(*row) for row in rows]
+
+    def expired_runs(
+        self, tenant_id: str, *, sealed_before_us: int, after_no: int, limit: int
+    ) -> list[SealedRun]:
+        """Return a tenant's runs that ended before then and whose erasure has not begun, by `run_no`."""
+        rows = self._all(
+            "SELECT run_no, run_id FROM runs JOIN seals USING (run_no)"
+            " WHERE runs.tenant_id = %(tenant)s AND run_no > %(after)s AND sealed_us < %(before)s"
+            " AND NOT EXISTS (SELECT FROM erasures WHERE erasures.run_no = runs.run_no)"
+            " ORDER BY run_no LIMIT %(limit)s",
+            tenant=tenant_id,
+            after=after_no,
+            before=sealed_before_us,
+            limit=limit,
+        )
+        return [SealedRun(*row) for row in rows]
 
     def reads(self, tenant_id: str, *, before_index: int | None, limit: int) -> list[ReadRow]:
         """Return who read what of a tenant, newest first."""
