@@ -66,6 +66,7 @@ workers:
     price:                           # optional; without it, left out wherever cost is capped
       input_usd_per_mtok: "0.25"
       cached_input_usd_per_mtok: "0.03"   # optional; read from the provider's cache, settled apart
+      cache_write_input_usd_per_mtok: "0.31"   # optional; written to it (Anthropic's dearest that you use)
       output_usd_per_mtok: "2.00"
     limits:                          # optional
       max_concurrency: 64

@@ -89,6 +89,8 @@ def _priced(known: KnownModel) -> tuple[str, ...]:
         "cached_input_usd_per_mtok": known.cached_input_usd_per_mtok,
         "output_usd_per_mtok": known.output_usd_per_mtok,
     }
+    if known.cache_write_input_usd_per_mtok:
+        prices["cache_write_input_usd_per_mtok"] = known.cache_write_input_usd_per_mtok
     price = ", ".join(f'{name}: "{usd}"' for name, usd in prices.items())
     modalities = ("modalities: [text, image]",) if known.takes_images else ()
     return (

@@ -25,6 +25,8 @@ class KnownModel:
     price_page: str
     takes_images: bool = True
     features: tuple[Feature, ...] = ("tools", "json_schema")
+    cache_write_input_usd_per_mtok: str = ""
+    """For caches that live five minutes, where writing has a price of its own; empty: it has none."""
 
 
 _OPENAI = "https://developers.openai.com/api/docs/pricing"
@@ -33,15 +35,50 @@ _AWS = "https://aws.amazon.com/bedrock/pricing/"
 _GOOGLE = "https://ai.google.dev/gemini-api/docs/pricing"
 _NEW_LIMIT: tuple[Feature, ...] = ("tools", "json_schema", "max_completion_tokens")
 
+
+def _claude(
+    name: str, input_usd: str, cached_usd: str, written_usd: str, output_usd: str, price_page: str
+) -> KnownModel:
+    return KnownModel(
+        name,
+        input_usd,
+        cached_usd,
+        output_usd,
+        200_000,
+        price_page,
+        cache_write_input_usd_per_mtok=written_usd,
+    )
+
+
 KNOWN_MODELS = {
     model.name: model
     for model in (
         KnownModel("gpt-5", "1.25", "0.125", "10", 272_000, _OPENAI, features=_NEW_LIMIT),
         KnownModel("gpt-5-mini", "0.25", "0.025", "2", 272_000, _OPENAI, features=_NEW_LIMIT),
-        KnownModel("claude-haiku-4-5", "1", "0.10", "5", 200_000, _ANTHROPIC),
-        KnownModel("claude-sonnet-4-5", "3", "0.30", "15", 200_000, _ANTHROPIC),
-        KnownModel("eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "3.30", "0.33", "16.50", 200_000, _AWS),
-        KnownModel("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "3.30", "0.33", "16.50", 200_000, _AWS),
+        KnownModel(
+            "claude-haiku-4-5", "1", "0.10", "5", 200_000, _ANTHROPIC, cache_write_input_usd_per_mtok="1.25"
+        ),
+        KnownModel(
+            "claude-sonnet-4-5", "3", "0.30", "15", 200_000, _ANTHROPIC, cache_write_input_usd_per_mtok="3.75"
+        ),
+        KnownModel(
+            "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "3.30",
+            "0.33",
+            "16.50",
+            200_000,
+            _AWS,
+            cache_write_input_usd_per_mtok="4.125",
+        ),
+        KnownModel(
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "3.30",
+            "0.33",
+            "16.50",
+            200_000,
+            _AWS,
+            cache_write_input_usd_per_mtok="4.125",
+        ),
         KnownModel("gemini-2.5-flash", "0.30", "0.03", "2.50", 1_048_576, _GOOGLE),
         KnownModel("gemini-2.5-pro", "1.25", "0.125", "10", 200_000, _GOOGLE),
         KnownModel(

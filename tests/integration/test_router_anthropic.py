@@ -300,3 +300,24 @@ async def test_an_answer_without_signatures_has_nothing_to_put_back(rig: Rig) ->
     outcome = await rig.complete()
     assert outcome.done.replay_message_json == b""
     assert outcome.done.provider_response_id == "req_7"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_is_written_to_the_cache_is_reserved_and_settled_at_its_own_price(
+    tls_dir: Path, tmp_path: Path, stream: bool
+) -> None:
+    price = {
+        "input_usd_per_mtok": "1",
+        "cached_input_usd_per_mtok": "0",
+        "cache_write_input_usd_per_mtok": "2",
+        "output_usd_per_mtok": "2",
+    }
+    worker = {**WORKER, "price": price, "limits": {"max_output_tokens": 50}}
+    async with router_rig(tls_dir, tmp_path, worker=worker, upstream=AnthropicUpstream()) as rig:
+        done = (await rig.complete(rig.request(stream=stream))).done
+        usage = done.usage
+        assert (usage.input_tokens, usage.cached_input_tokens, usage.cache_write_input_tokens) == (17, 4, 3)
+        end = await rig.audit.end_of("att_1")
+        assert (done.cost_usd_micros, end.cost_usd_micros) == (10 + 2 * 3 + 2 * 5,) * 2
+        most = rig.audit.begun["att_1"].max_cost_usd_micros
+        assert most >= 2 * len(rig.audit.bodies["att_1"]) + 2 * 50, "all of it may be written"

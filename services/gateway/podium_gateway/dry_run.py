@@ -95,7 +95,7 @@ def cost_range(
         histories = len(step.access.steps) * inner_output_tokens
         subtask_bytes = len(step.subtask.encode(errors="replace"))
         least += worker.price.cost_usd_micros((asked_bytes + subtask_bytes) // _BYTES_PER_TOKEN, 1)
-        most += worker.price.cost_usd_micros(asked_bytes + subtask_bytes + histories, output)
+        most += worker.price.most_usd_micros(asked_bytes + subtask_bytes + histories, output)
     return CostRange(least, most)
 
 

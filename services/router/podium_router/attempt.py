@@ -108,7 +108,12 @@ class Attempt:
         price = self.route.worker.price
         if price is None or usage.source is UsageSource.UNKNOWN:
             return most
-        cost = price.cost_usd_micros(usage.input_tokens, usage.output_tokens, usage.cached_input_tokens)
+        cost = price.cost_usd_micros(
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cached_input_tokens,
+            usage.cache_write_input_tokens,
+        )
         return min(cost, most)
 
     @property

@@ -121,7 +121,7 @@ def max_cost_usd_micros(
     input_tokens = max_input_tokens(body, takes_images=takes_images)
     if context_tokens:
         input_tokens = min(input_tokens, context_tokens)
-    return price.cost_usd_micros(input_tokens, max_output_tokens)
+    return price.most_usd_micros(input_tokens, max_output_tokens)
 
 
 def _without_developer(piece: Piece) -> Piece:

@@ -39,7 +39,7 @@ class PlannedCall:
         if price is None:
             return 0
         overhead = _REQUEST_OVERHEAD_BYTES + 6 * len(self.worker.provider_model)
-        return price.cost_usd_micros(len(self.item.messages) + overhead, self.max_output_tokens)
+        return price.most_usd_micros(len(self.item.messages) + overhead, self.max_output_tokens)
 
 
 @dataclass(frozen=True, slots=True)

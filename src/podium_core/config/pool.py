@@ -158,17 +158,26 @@ class _PriceSection(Section):
     input_usd_per_mtok: UsdMicros
     output_usd_per_mtok: UsdMicros
     cached_input_usd_per_mtok: UsdMicros | None = None
+    cache_write_input_usd_per_mtok: UsdMicros | None = None
 
     @model_validator(mode="after")
     def _cached_input_is_no_dearer(self) -> Self:
         cached = self.cached_input_usd_per_mtok
-        if cached is not None and cached > self.input_usd_per_mtok:  # a reservation counts all input in full
+        if cached is not None and cached > self.input_usd_per_mtok:  # a reservation counts no input as cached
             raise ValueError("cached_input_usd_per_mtok may not be above input_usd_per_mtok")
+        written = self.cache_write_input_usd_per_mtok
+        if written is not None and written < self.input_usd_per_mtok:
+            raise ValueError("cache_write_input_usd_per_mtok may not be below input_usd_per_mtok")
         return self
 
     @property
     def price(self) -> Price:
-        return Price(self.input_usd_per_mtok, self.output_usd_per_mtok, self.cached_input_usd_per_mtok)
+        return Price(
+            self.input_usd_per_mtok,
+            self.output_usd_per_mtok,
+            self.cached_input_usd_per_mtok,
+            self.cache_write_input_usd_per_mtok,
+        )
 
 
 class _LimitsSection(Section):

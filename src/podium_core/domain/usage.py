@@ -52,20 +52,39 @@ class Usage:
 class Price:
     """What a worker costs, in millionths of a US dollar per million tokens.
 
-    Input that the provider read from its cache has a rate of its own, or none: then it costs as all input.
+    Input that the provider read from its cache, or wrote to it, has a rate of its own, or none: then it costs
+    as all input.
     """
 
     input_usd_micros_per_mtok: int
     output_usd_micros_per_mtok: int
     cached_input_usd_micros_per_mtok: int | None = None
+    cache_write_input_usd_micros_per_mtok: int | None = None
 
-    def cost_usd_micros(self, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> int:
-        """Return the cost, rounded up to the next millionth of a dollar; the cached are within the input."""
+    def cost_usd_micros(
+        self,
+        input_tokens: int,
+        output_tokens: int,
+        cached_input_tokens: int = 0,
+        cache_write_input_tokens: int = 0,
+    ) -> int:
+        """Return the cost, rounded up to the next millionth of a dollar.
+
+        The cached and the cache-write tokens are within the input.
+        """
         input_rate, cached_rate = self.input_usd_micros_per_mtok, self.cached_input_usd_micros_per_mtok
+        write_rate = self.cache_write_input_usd_micros_per_mtok
         exact = input_tokens * input_rate + output_tokens * self.output_usd_micros_per_mtok
+        cached_tokens = min(cached_input_tokens, input_tokens)
         if cached_rate is not None:
-            exact -= min(cached_input_tokens, input_tokens) * (input_rate - cached_rate)
+            exact -= cached_tokens * (input_rate - cached_rate)
+        if write_rate is not None:
+            exact += min(cache_write_input_tokens, input_tokens - cached_tokens) * (write_rate - input_rate)
         return -(-exact // _TOKENS_PER_PRICE_UNIT)
+
+    def most_usd_micros(self, input_tokens: int, output_tokens: int) -> int:
+        """Return the most that so many tokens can cost: with all input at its dearest rate."""
+        return self.cost_usd_micros(input_tokens, output_tokens, cache_write_input_tokens=input_tokens)
 
 
 def failure_facts(usage: Usage, cost_usd_micros: int) -> dict[str, str]:

@@ -44,7 +44,7 @@ class Ledger:
                 raise _exhausted("max_tokens", f"{caps.max_tokens} tokens cannot hold another call")
         if caps.max_cost_usd_micros is not None:
             output = self._affordable(input_tokens_at_most, output, price, caps.max_cost_usd_micros)
-        cost = price.cost_usd_micros(input_tokens_at_most, output) if price else 0
+        cost = price.most_usd_micros(input_tokens_at_most, output) if price else 0
         reservation = Reservation(input_tokens_at_most + output, cost, output)
         self._calls += 1
         self._tokens += reservation.tokens
@@ -81,7 +81,7 @@ class Ledger:
     def _affordable(self, input_tokens: int, output: int, price: Price | None, cap: int) -> int:
         if price is None:
             raise _exhausted("max_usd", "a worker without a price cannot run under a money cap")
-        left = cap - self._cost_usd_micros - price.cost_usd_micros(input_tokens, 0)
+        left = cap - self._cost_usd_micros - price.most_usd_micros(input_tokens, 0)
         if price.output_usd_micros_per_mtok:
             output = min(output, max(0, left) * 1_000_000 // price.output_usd_micros_per_mtok)
         if left < 0 or output < 1:

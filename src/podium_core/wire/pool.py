@@ -50,6 +50,7 @@ def worker_to_proto(worker: Worker) -> router_service_pb2.Worker:
         input_usd_micros_per_mtok=price.input_usd_micros_per_mtok if price else 0,
         output_usd_micros_per_mtok=price.output_usd_micros_per_mtok if price else 0,
         cached_input_usd_micros_per_mtok=price.cached_input_usd_micros_per_mtok if price else None,
+        cache_write_input_usd_micros_per_mtok=price.cache_write_input_usd_micros_per_mtok if price else None,
         context_tokens=card.context_tokens,
         max_output_tokens=card.max_output_tokens,
         modalities=sorted(card.modalities),
@@ -123,10 +124,12 @@ def card_from_proto(message: conductor_service_pb2.Card) -> Worker:
 
 def _price(message: router_service_pb2.Worker) -> Price:
     has_cached_rate = message.HasField("cached_input_usd_micros_per_mtok")
+    has_write_rate = message.HasField("cache_write_input_usd_micros_per_mtok")
     return Price(
         message.input_usd_micros_per_mtok,
         message.output_usd_micros_per_mtok,
         message.cached_input_usd_micros_per_mtok if has_cached_rate else None,
+        message.cache_write_input_usd_micros_per_mtok if has_write_rate else None,
     )
 
 

@@ -56,6 +56,7 @@ def test_known_models_are_priced_and_others_are_not(tmp_path: Path) -> None:
     assert price is not None
     assert price.cost_usd_micros(1_000_000, 1_000_000) == 18_000_000
     assert price.cost_usd_micros(1_000_000, 1_000_000, 1_000_000) == 15_300_000
+    assert price.cost_usd_micros(1_000_000, 0, 0, 1_000_000) == 3_750_000
     assert workers["azure"].price is None, "a deployment's name tells no price"
 
 

@@ -138,7 +138,7 @@ class GuardedWorkers:
 
     async def _paid(self, call: StepCall, worker: Worker) -> Answered:
         assert worker.price is not None
-        worst = worker.price.cost_usd_micros(_tokens_at_most(call), call.max_output_tokens)
+        worst = worker.price.most_usd_micros(_tokens_at_most(call), call.max_output_tokens)
         self.money.reserve(worst)
         cost = worst  # what nobody can tell
         self.call_count += 1

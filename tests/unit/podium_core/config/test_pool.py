@@ -141,6 +141,7 @@ def test_digests_do_not_depend_on_the_order_of_workers(tmp_path: Path) -> None:
         ("{env: EXAMPLE_KEY}", "{}", "line 6: workers[0].key: give either env"),
         ("input_usd_per_mtok: 0.15", "input_usd_per_mtok: 0.0000001", "at most six decimals"),
         ("price: {", "price: {cached_input_usd_per_mtok: 0.16, ", "may not be above input_usd_per_mtok"),
+        ("price: {", "price: {cache_write_input_usd_per_mtok: 0.14, ", "may not be below input_usd_per_mtok"),
         (', output_usd_per_mtok: "0.60"', "", "workers[0].price.output_usd_per_mtok: this field is required"),
         ("max_concurrency: 8", "max_concurrency: 0", "line 9: workers[0].limits.max_concurrency: "),
         ("timeout_s: 30", "timeout_s: inf", "line 9: workers[0].limits.timeout_s: "),

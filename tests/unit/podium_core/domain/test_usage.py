@@ -44,6 +44,28 @@ def test_a_cached_rate_of_zero_is_free_and_none_costs_as_all_input() -> None:
     assert Price(1_000_000, 0, 0).cost_usd_micros(100, 0, 900) == 0, "never below zero"
 
 
+@given(counts, counts, counts, counts, cached_rates, cached_rates)
+def test_cache_writes_are_a_subset_at_their_own_rate_and_never_above_the_most(
+    fresh: int, cached: int, written: int, output: int, cached_rate: int | None, dearer: int | None
+) -> None:
+    rate = cached_rate or 0
+    write_rate = None if dearer is None else rate + dearer
+    price = Price(rate, 3, cached_rate, write_rate)
+    tokens = fresh + cached + written
+    cost = price.cost_usd_micros(tokens, output, cached, written)
+    exact_ppm = (fresh + cached) * rate + written * (rate if write_rate is None else write_rate) + output * 3
+    assert 0 <= cost * 1_000_000 - exact_ppm < 1_000_000
+    assert cost <= price.most_usd_micros(tokens, output)
+
+
+def test_more_writes_than_input_cost_no_more_than_all_input_written() -> None:
+    price = Price(1_000_000, 0, 100_000, 1_250_000)
+    assert price.cost_usd_micros(100, 0, 0, 100) == 125
+    assert price.cost_usd_micros(100, 0, 0, 900) == 125
+    assert price.cost_usd_micros(100, 0, 80, 900) == 8 + 25
+    assert price.most_usd_micros(100, 0) == 125
+
+
 @given(usages, usages)
 def test_a_sum_is_only_as_sure_as_its_least_sure_part(one: Usage, other: Usage) -> None:
     total = one + other
