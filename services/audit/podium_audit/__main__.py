@@ -57,8 +57,13 @@ async def _serve_http(settings: AuditSettings, audit: Audit, stack: AsyncExitSta
 
 
 async def _show_health(server: GrpcServer, audit: Audit) -> None:
+    was_healthy = True
     while True:
-        server.set_serving(audit.commit.is_healthy)
+        is_healthy = audit.commit.is_healthy
+        server.set_serving(is_healthy)
+        if was_healthy and not is_healthy and audit.commit.is_shared:
+            audit.servicer.send_away()  # new calls go to other replicas by themselves
+        was_healthy = is_healthy
         await asyncio.sleep(_HEALTH_EVERY_S)
 
 

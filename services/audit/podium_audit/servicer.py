@@ -70,6 +70,11 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         """Take no more operations on open streams; each ends once its last one is answered."""
         self._closing.set()
 
+    def send_away(self) -> None:
+        """End the streams that are open as `close` does: their callers open others, where somebody serves."""
+        self._closing.set()
+        self._closing = asyncio.Event()
+
     async def OpenRun(self, request: pb.OpenRunRequest, context: _Context) -> pb.OpenRunResponse:  # noqa: N802
         """Open a run; the answer holds a receipt when it was refused."""
         with self._spans.record("open", request.run_id) as span:

@@ -13,7 +13,7 @@ from podium_conductor.planning import PlanningLimits
 from podium_core.domain.errors import invalid
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.plan_prompt import NameMasking
-from podium_core.runtime.settings_base import ServiceSettings, check_listen, settings_config
+from podium_core.runtime.settings_base import ServiceSettings, check_listen, check_target, settings_config
 
 Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=100_000)]
@@ -30,7 +30,7 @@ class ConductorSettings(ServiceSettings):
     """What makes the plans. embedded: a small model of our own training, in this process, on any CPU.
     worker: a worker of the pool, prompted as Conductor through the router, on each run's account. vllm: a
     language model in this process."""
-    router_address: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:7052"
+    router_address: Annotated[str, AfterValidator(check_target)] = "127.0.0.1:7052"
     """host:port of the router. Only the engine `worker` calls it."""
     planning_worker: str = ""
     """The worker that plans for the engine `worker`; it must be eligible for the run. Empty: the best

@@ -13,7 +13,7 @@ from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.run import Caps
 from podium_core.orchestration.limits import RunnerLimits
 from podium_core.runtime.http_server import ConnectionLimits
-from podium_core.runtime.settings_base import ServiceSettings, check_listen, settings_config
+from podium_core.runtime.settings_base import ServiceSettings, check_listen, check_target, settings_config
 
 _MIB = 1024 * 1024
 
@@ -39,7 +39,7 @@ class GatewaySettings(ServiceSettings):
     router_address: str = "127.0.0.1:7052"
     """host:port of the router."""
     audit_address: str = "127.0.0.1:7053"
-    """host:port of audit."""
+    """host:port of audit; as for the two above, a name or a list that stands for several replicas will do."""
 
     max_body_bytes: Annotated[int, Field(ge=1_024, le=48 * _MIB)] = 32 * _MIB
     """Largest request body after decompression; larger ones get 413."""
@@ -149,7 +149,12 @@ class GatewaySettings(ServiceSettings):
         if self.pins_file is not None:
             load_pins(self.pins_file)
 
-    @field_validator("listen", "conductor_address", "router_address", "audit_address")
+    @field_validator("listen")
     @classmethod
-    def _check_address(cls, value: str) -> str:
+    def _check_listen(cls, value: str) -> str:
         return check_listen(value)
+
+    @field_validator("conductor_address", "router_address", "audit_address")
+    @classmethod
+    def _check_target(cls, value: str) -> str:
+        return check_target(value)

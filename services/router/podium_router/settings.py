@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from podium_core.config.pool import load_pool
-from podium_core.runtime.settings_base import ServiceSettings, check_listen, settings_config
+from podium_core.runtime.settings_base import ServiceSettings, check_listen, check_target, settings_config
 from podium_router.breaker import BreakerLimits
 from podium_router.calls import CallTimeouts
 from podium_router.dispatch import DispatchLimits
@@ -27,8 +27,8 @@ class RouterSettings(ServiceSettings):
 
     listen: Annotated[str, AfterValidator(check_listen)] = "127.0.0.1:7052"
     """host:port of the gRPC server."""
-    audit_address: str = "127.0.0.1:7053"
-    """host:port of the audit service."""
+    audit_address: Annotated[str, AfterValidator(check_target)] = "127.0.0.1:7053"
+    """host:port of the audit service: a name that stands for all replicas, or IP addresses with commas."""
     pool_file: Path
     """pool.yaml: the workers. A change is taken up without a restart."""
     pool_poll_s: Seconds = 1.0

@@ -14,6 +14,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_transport import client_options
 from podium_core.runtime.identity import TlsFiles, dns_name
+from podium_core.runtime.settings_base import is_one_place, target_of
 
 T = TypeVar("T")
 
@@ -25,14 +26,17 @@ _trace_context = TraceContextTextMapPropagator()
 
 
 def open_channel(address: str, service: str, tls: TlsFiles) -> grpc.aio.Channel:
-    """Return a channel to `service` at `address` (`host:port`); it connects on first use.
+    """Return a channel to `service` at `address`; it connects on first use.
 
-    Whatever the address, the server must present that service's own certificate. Raises PodiumError when
-    a TLS file cannot be read.
+    The address is `host:port`, or several of them, separated by commas, whose hosts are IP addresses. Calls
+    go round all replicas that a name or a list stands for, of those that say they serve. Whatever the
+    address, a server must present that service's own certificate. Raises PodiumError when a TLS file
+    cannot be read.
     """
     certificate, key, ca = tls.read()
     credentials = grpc.ssl_channel_credentials(ca, key, certificate)
-    return grpc.aio.secure_channel(address, credentials, options=client_options(dns_name(service)))
+    options = client_options(dns_name(service), may_be_several=not is_one_place(address))
+    return grpc.aio.secure_channel(target_of(address), credentials, options=options)
 
 
 def call_metadata() -> tuple[tuple[str, str], ...]:

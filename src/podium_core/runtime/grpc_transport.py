@@ -1,5 +1,8 @@
 """Channel arguments that servers and clients must agree on."""
 
+import json
+from typing import Final
+
 DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 _HEADER_BYTES = 32 * 1024
@@ -9,6 +12,11 @@ _PING_AT_MOST_EVERY_MS = 5_000
 _RECONNECT_FIRST_MS = 50
 _RECONNECT_MAX_MS = 1_000
 _CONNECT_TIMEOUT_MS = 5_000
+
+_SERVICE_CONFIG: Final = json.dumps(
+    {"loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": ""}}
+)
+"""Go round all replicas, and leave out those whose health service says they do not serve."""
 
 Options = list[tuple[str, str | int]]
 
@@ -23,9 +31,14 @@ def server_options(max_message_bytes: int) -> Options:
     ]
 
 
-def client_options(target_name: str) -> Options:
-    """Return the arguments of a channel whose server must prove to be `target_name`."""
+def client_options(target_name: str, *, may_be_several: bool = False) -> Options:
+    """Return the arguments of a channel whose server must prove to be `target_name`.
+
+    Where it may be several servers, calls go round all that say they serve.
+    """
+    balancing: Options = [("grpc.service_config", _SERVICE_CONFIG)] if may_be_several else []
     return [
+        *balancing,
         *_both(DEFAULT_MAX_MESSAGE_BYTES),
         ("grpc.ssl_target_name_override", target_name),
         ("grpc.default_authority", target_name),

@@ -162,6 +162,40 @@ def check_listen(text: str) -> str:
     return text
 
 
+def check_target(text: str) -> str:
+    """Return `text` if a channel can be opened to it: `host:port`, or several with IP addresses as hosts.
+
+    Raises ValueError, as pydantic validators must.
+    """
+    places = text.split(",")
+    for place in places:
+        check_listen(place)
+    if len(places) > 1 and {_ip_version(place) for place in places} not in ({4}, {6}):
+        raise ValueError(
+            "several addresses must all be IPv4 or all be IPv6 ones; for names, give one that stands for all"
+        )
+    return text
+
+
+def target_of(address: str) -> str:
+    """Return gRPC's name for what `check_target` let pass."""
+    first, *others = address.split(",")
+    return f"ipv{_ip_version(first)}:{address}" if others else address
+
+
+def is_one_place(address: str) -> bool:
+    """Whether an address is a single IP address: a name may stand for several replicas, as a list does."""
+    return _ip_version(address) > 0
+
+
+def _ip_version(place: str) -> int:
+    """Return 4 or 6; 0 for a name."""
+    try:
+        return ip_address(parse_listen(place)[0]).version
+    except (ValueError, PodiumError):
+        return 0
+
+
 def _unknown_variables(cls: type[ServiceSettings]) -> list[str]:
     prefix = _variable(cls, "")
     known = {_variable(cls, name) for name in cls.model_fields}
