@@ -149,7 +149,7 @@ async def test_unknown_urls_and_methods_get_the_same_error_shape() -> None:
     async with running_edge() as edge, aiohttp.ClientSession(headers=edge.auth) as session:
         async with session.get(edge.url + "/v1/unknown") as response:
             assert (response.status, (await response.json())["error"]["code"]) == (404, "unknown_url")
-        async with session.get(edge.url + URL) as response:
+        async with session.put(edge.url + URL) as response:
             assert (response.status, (await response.json())["error"]["code"]) == (405, "method_not_allowed")
             assert response.headers["Server"] == "podium"
 

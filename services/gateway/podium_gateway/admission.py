@@ -10,7 +10,7 @@ _RETRY_AFTER_S = 1.0
 
 
 class Slot:
-    """One request's place, and the body bytes it keeps. Releasing it twice does no harm."""
+    """One request's place, with the bytes of its body and answers. Releasing it twice does no harm."""
 
     def __init__(self, admission: "Admission", tenant_id: str) -> None:
         self._admission: Admission | None = admission
@@ -28,6 +28,21 @@ class Slot:
             self._admission._carry(self._tenant_id, body_bytes - self._bytes)  # noqa: SLF001 - a slot is part of its admission
             self._bytes = body_bytes
 
+    def add(self, answer_bytes: int) -> None:
+        """Keep so many bytes more; raise PodiumError (RATE_LIMITED, ANSWER_NOT_HELD) when they do not fit."""
+        if self._admission is None:
+            return
+        try:
+            self._admission._carry(self._tenant_id, answer_bytes)  # noqa: SLF001 - a slot is part of its admission
+        except PodiumError:
+            raise PodiumError(
+                Code.RATE_LIMITED,
+                "the answer was stopped: this gateway holds as many bytes of requests and answers as it may; "
+                "ask for a shorter one, or when it is less busy",
+                reason="ANSWER_NOT_HELD",
+            ) from None
+        self._bytes += answer_bytes
+
     def release(self) -> None:
         """Give the place back."""
         admission, self._admission = self._admission, None
@@ -38,7 +53,7 @@ class Slot:
 
 
 class Admission:
-    """Counts the runs in the house and their bodies against limits; refuses everyone once it is closed.
+    """Counts the runs in the house and their bytes against limits; refuses everyone once it is closed.
 
     Where there are several tenants, none may take more than `tenant_share` (asked each time) of the places
     or of the bytes: so there is room for another, whatever one of them does.

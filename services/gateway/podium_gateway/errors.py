@@ -54,6 +54,8 @@ ROW_OF_REASON: Mapping[str, HttpRow] = {
     "STALE_POOL": HttpRow(503, "server_error", is_retryable=True),
     "METHOD_NOT_ALLOWED": HttpRow(405, "invalid_request_error"),
     "SEAL_FAILED": HttpRow(503, "server_error"),
+    # It would be paid for again.
+    "ANSWER_NOT_HELD": HttpRow(429, "rate_limit_error"),
     # Asked twice already, and paid for twice.
     "SCHEMA_NOT_MET": HttpRow(502, "server_error"),
     "TOOL_CHOICE_NOT_MET": HttpRow(502, "server_error"),

@@ -122,7 +122,7 @@ class Runs:
 
         events = kept_events(self.runner.run(request, pool), asked, context)
         watching = claim.watching(self.telemetry.watch(request, headers))
-        run = LiveRun(request.run_id, events, watching, ended)
+        run = LiveRun(request.run_id, events, watching, ended, slot.add)
         self.live.add(run)
         self.leases.track(run.run_id, run.cancel)
         return run

@@ -48,7 +48,7 @@ class GatewaySettings(ServiceSettings):
     max_concurrent_runs: Annotated[int, Field(ge=1, le=100_000)] = 512
     """Runs at a time; more get 429."""
     max_concurrent_bytes: Annotated[int, Field(ge=48 * _MIB)] = 128 * _MIB
-    """Request bytes of all runs at a time; more get 429. A large one takes up to eight times its size."""
+    """Bytes of all runs' requests and answers; more get 429. A large one takes up to eight times its size."""
     max_tenant_share: Annotated[float, Field(gt=0, le=1)] = 0.75
     """Most of these runs and bytes that one tenant may take where there are several; more get 429."""
     first_byte_s: Annotated[float, Field(gt=0, le=60)] = 0.8

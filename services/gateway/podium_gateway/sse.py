@@ -16,6 +16,9 @@ _SHORT_BYTES = 16 * 1024
 """Far below what a transport buffers before its writer must wait."""
 
 
+_WRITE_CHARS = 65_536
+
+
 class ClientGoneError(Exception):
     """The client hung up or has stopped reading."""
 
@@ -40,9 +43,15 @@ class EventStream:
         return self._response.prepared
 
     async def send(self, text: str) -> None:
-        """Send in one write; raise ClientGoneError when nobody takes it within the stall timeout."""
-        # A provider's tool arguments may hold half a surrogate pair, which UTF-8 cannot.
-        data = text.encode(errors="replace")
+        """Send in one write, or in several where the text is long, so that no copy of it waits whole.
+
+        Raises ClientGoneError when nobody takes a write within the stall timeout.
+        """
+        for start in range(0, len(text), _WRITE_CHARS):
+            # A provider's tool arguments may hold half a surrogate pair, which UTF-8 cannot.
+            await self._write(text[start : start + _WRITE_CHARS].encode(errors="replace"))
+
+    async def _write(self, data: bytes) -> None:
         try:
             if self._response.prepared and self._is_short(data):
                 await self._response.write(data)

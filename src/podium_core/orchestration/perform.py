@@ -13,13 +13,12 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan, Step
 from podium_core.orchestration.attempts import StepAttempts, ends_run
 from podium_core.orchestration.context import RunContext
+from podium_core.orchestration.event_queue import EventQueue
 from podium_core.orchestration.events import RunEvent, StepEnded, StepResult, StepStarted
 from podium_core.orchestration.histories import VisibleStep, compose
 from podium_core.orchestration.one_attempt import StepTask
 from podium_core.orchestration.ports import Facts
 from podium_core.orchestration.sight import as_seen_by
-
-_QUEUED_EVENTS = 64
 
 
 class Round:
@@ -30,7 +29,7 @@ class Round:
         self._plan = plan
         self._previous_answer = previous_answer
         self._live = live
-        self._events: asyncio.Queue[RunEvent | None] = asyncio.Queue(_QUEUED_EVENTS)
+        self._events = EventQueue()
         loop = asyncio.get_running_loop()
         self._done: list[asyncio.Future[None]] = [loop.create_future() for _ in plan.steps]
         self._waiting_for = [

@@ -183,6 +183,12 @@ class Delta:
         """Whether there is anything in it."""
         return bool(self.text or self.reasoning or self.tool_calls or self.refusal or self.logprobs)
 
+    @property
+    def size_chars(self) -> int:
+        """Roughly how much there is of it, as far as that has no other bound."""
+        said = len(self.text) + len(self.reasoning) + len(self.refusal)
+        return said if not self.tool_calls else said + len(str(self.tool_calls))
+
 
 @dataclass(frozen=True, slots=True)
 class Completion:
