@@ -55,30 +55,10 @@ KNOWN_MODELS = {
     for model in (
         KnownModel("gpt-5", "1.25", "0.125", "10", 272_000, _OPENAI, features=_NEW_LIMIT),
         KnownModel("gpt-5-mini", "0.25", "0.025", "2", 272_000, _OPENAI, features=_NEW_LIMIT),
-        KnownModel(
-            "claude-haiku-4-5", "1", "0.10", "5", 200_000, _ANTHROPIC, cache_write_input_usd_per_mtok="1.25"
-        ),
-        KnownModel(
-            "claude-sonnet-4-5", "3", "0.30", "15", 200_000, _ANTHROPIC, cache_write_input_usd_per_mtok="3.75"
-        ),
-        KnownModel(
-            "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
-            "3.30",
-            "0.33",
-            "16.50",
-            200_000,
-            _AWS,
-            cache_write_input_usd_per_mtok="4.125",
-        ),
-        KnownModel(
-            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
-            "3.30",
-            "0.33",
-            "16.50",
-            200_000,
-            _AWS,
-            cache_write_input_usd_per_mtok="4.125",
-        ),
+        _claude("claude-haiku-4-5", "1", "0.10", "1.25", "5", _ANTHROPIC),
+        _claude("claude-sonnet-4-5", "3", "0.30", "3.75", "15", _ANTHROPIC),
+        _claude("eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "3.30", "0.33", "4.125", "16.50", _AWS),
+        _claude("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "3.30", "0.33", "4.125", "16.50", _AWS),
         KnownModel("gemini-2.5-flash", "0.30", "0.03", "2.50", 1_048_576, _GOOGLE),
         KnownModel("gemini-2.5-pro", "1.25", "0.125", "10", 200_000, _GOOGLE),
         KnownModel(
