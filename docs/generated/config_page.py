@@ -4,17 +4,19 @@ from pydantic_settings import BaseSettings
 
 from docs.generated.markdown import table
 from podium_audit.settings import AuditSettings
+from podium_audit.witness.settings import WitnessSettings
 from podium_cli.settings import CliSettings
 from podium_conductor.settings import ConductorSettings
-from podium_core.runtime.settings_base import ServiceSettings
+from podium_core.runtime.settings_base import ProcessSettings, ServiceSettings
 from podium_gateway.settings import GatewaySettings
 from podium_router.settings import RouterSettings
 
-SERVICES: tuple[type[ServiceSettings], ...] = (
+SERVICES: tuple[type[ProcessSettings], ...] = (
     GatewaySettings,
     ConductorSettings,
     RouterSettings,
     AuditSettings,
+    WitnessSettings,
 )
 
 TENANTS_EXAMPLE = """\

@@ -93,7 +93,7 @@ def _subtree_message(witness: str, time_s: int, checkpoint: Checkpoint) -> bytes
 
 def _verify_ml_dsa_44(public: bytes, signature: bytes, message: bytes) -> None:
     try:
-        # Only here: `cryptography` has it since version 47, and few readers need it.
+        # Only here: older releases of `cryptography` lack it, and few readers need it.
         from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey  # noqa: PLC0415
 
         key = MLDSA44PublicKey.from_public_bytes(public)

@@ -38,6 +38,8 @@ from podium_audit.intake.span_intake import SpanIntake
 from podium_audit.leases import Leases, MemoryLeases
 from podium_audit.limit_servicer import LimitServicer
 from podium_audit.log import Log
+from podium_audit.proofs.anchoring import Anchoring
+from podium_audit.proofs.places import places
 from podium_audit.readers import Readers
 from podium_audit.sealing import Reaper, Sealer
 from podium_audit.servicer import AuditServicer
@@ -45,6 +47,7 @@ from podium_audit.settings import AuditSettings
 from podium_audit.slices import Slices
 from podium_audit.spans import SpanStore
 from podium_audit.stop_servicer import StopServicer
+from podium_audit.store_thread import StoreThread
 from podium_audit.stores.spans import SqliteSpans
 from podium_audit.telemetry import BudgetMetrics, CommitMetrics, RecordSpans
 from podium_audit.usage_servicer import UsageServicer
@@ -118,6 +121,7 @@ class Audit:
             self.conversations.keep_swept(),
             self.eraser.keep_finished(),
             self.expiry.keep_expired(),
+            self.http.anchoring.run(),
         ]
 
     async def close(self) -> None:
@@ -128,6 +132,7 @@ class Audit:
         await self.conversations.close()
         if self.intake is not None:
             await self.intake.close()
+        await self.http.anchoring.close()
         self.guard.write(self.log.newest_note)
         for part in self._shared:
             await part.close()
@@ -151,13 +156,13 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
     conversations = _conversations(files, settings, clock)
     await _start(files, guard, commit, conversations, [leases, meters])
-    readers = Readers(files.view)
+    readers, anchoring = await _reading(files, settings, clock)
     sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
     warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
     audit_servicer = _audit_servicer(log, commit, sealer, leases, warnings, settings, telemetry)
     intake = _intake(files, settings, clock)
     eraser = Eraser(commit, conversations, files.run_keys, readers, ids, settings.key_backup_days)
-    http = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, intake)
+    http = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, anchoring, intake)
     http = replace(http, more=(CustodyPages(http, eraser),))
     expiry = Expiry(commit, eraser, readers, tenants, clock, ids, interval_s=settings.expiry_interval_s)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
@@ -278,6 +283,14 @@ def _intake(files: Files, settings: AuditSettings, clock: Clock) -> SpanIntake |
         else SqliteSpans(settings.data_dir / SPANS_FILE, busy_s=settings.commit_wait_s)
     )
     return SpanIntake(store, clock, kept_days=settings.spans_kept_days)
+
+
+async def _reading(files: Files, settings: AuditSettings, clock: Clock) -> tuple[Readers, Anchoring]:
+    readers = Readers(files.view)
+    thread = StoreThread("anchors", wait_s=settings.commit_wait_s)
+    anchoring = Anchoring(files.anchors(settings), thread, readers, places(settings, readers), clock)
+    await anchoring.open()
+    return readers, anchoring
 
 
 def _tenants(settings: AuditSettings, telemetry: Telemetry) -> Watched[Tenants]:

@@ -12,8 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from podium_audit.key_ports import Signer
 
-_ALGORITHM = b"\x01"
-_KEY_HASH_BYTES = 4
+KEY_ID_BYTES = 4
+_ED25519 = 0x01
+_PUBLIC_BYTES = 32
 _BODY = re.compile(r"(?P<origin>[^\n]+)\n(?P<size>0|[1-9][0-9]*)\n(?P<root>[A-Za-z0-9+/]{43}=)\n")
 _SIGNATURE = re.compile(r"\u2014 (?P<name>[^ \n]+) (?P<data>[A-Za-z0-9+/]+={0,2})")
 
@@ -27,36 +28,23 @@ class Checkpoint:
     root: bytes
 
 
-class NoteKey:
-    """A key of one origin: signs notes and knows its own signatures."""
+class NoteVerifier:
+    """A log's public key: knows its own signatures on notes."""
 
-    def __init__(self, origin: str, signer: Signer) -> None:
-        if not origin or any(character.isspace() or character == "+" for character in origin):
-            raise ValueError("an origin must not be empty or hold spaces or plus signs")
-        self._origin = origin
-        self._signer = signer
-        self._public_key = signer.public_key
-        key_id = origin.encode() + b"\n" + _ALGORITHM + self._public_key
-        self._key_hash = sha256(key_id).digest()[:_KEY_HASH_BYTES]
+    def __init__(self, origin: str, public_key: bytes) -> None:
+        check_key_name(origin)
+        self.origin = origin
+        self._public_key = public_key
+        self._key_hash = key_id(origin, _ED25519, public_key)
 
     @property
     def vkey(self) -> str:
         """The verifier key, `name+hash+base64`, as C2SP signed-note writes it."""
-        key = base64.b64encode(_ALGORITHM + self._public_key).decode()
-        return f"{self._origin}+{self._key_hash.hex()}+{key}"
-
-    def sign_text(self, text: str) -> bytes:
-        """Return the signature over a text that is no note."""
-        return self._signer.sign(text.encode())
-
-    def line(self, body: str) -> str:
-        """Return the signature line over a note's body."""
-        signature = base64.b64encode(self._key_hash + self._signer.sign(body.encode())).decode()
-        return f"\u2014 {self._origin} {signature}\n"
+        return vkey_of(self.origin, _ED25519, self._public_key)
 
     def signed(self, body: str, lines: Sequence[tuple[str, bytes]]) -> bool | None:
         """Say whether a line is our right signature; None when no line is ours."""
-        ours = [data[_KEY_HASH_BYTES:] for name, data in lines if self._is_ours(name, data)]
+        ours = [data[KEY_ID_BYTES:] for name, data in lines if self._is_ours(name, data)]
         if not ours:
             return None
         try:
@@ -66,7 +54,23 @@ class NoteKey:
         return len(ours) == 1
 
     def _is_ours(self, name: str, data: bytes) -> bool:
-        return name == self._origin and data[:_KEY_HASH_BYTES] == self._key_hash
+        return name == self.origin and data[:KEY_ID_BYTES] == self._key_hash
+
+
+class NoteKey(NoteVerifier):
+    """A log's key with its private half behind a port: signs notes too."""
+
+    def __init__(self, origin: str, signer: Signer) -> None:
+        super().__init__(origin, signer.public_key)
+        self._signer = signer
+
+    def sign_text(self, text: str) -> bytes:
+        """Return the signature over a text that is no note."""
+        return self._signer.sign(text.encode())
+
+    def line(self, body: str) -> str:
+        """Return the signature line over a note's body."""
+        return signature_line(self.origin, self._key_hash + self._signer.sign(body.encode()))
 
 
 class CheckpointSigner:
@@ -98,7 +102,7 @@ class CheckpointSigner:
 
     def sign(self, size: int, root: bytes) -> str:
         """Return the note over a tree."""
-        body = f"{self._origin}\n{size}\n{base64.b64encode(root).decode()}\n"
+        body = note_body(Checkpoint(self._origin, size, root))
         return f"{body}\n{''.join(key.line(body) for key in self._keys)}"
 
     def read(self, note: str) -> Checkpoint:
@@ -106,16 +110,78 @@ class CheckpointSigner:
 
         Lines of others, such as witnesses, may stand beside our signature.
         """
-        body, lines = split_note(note)
-        match = _BODY.fullmatch(body)
-        if match is None or match["origin"] != self._origin:
-            raise ValueError("this is no checkpoint of this log")
-        verdicts = [verdict for key in self._keys if (verdict := key.signed(body, lines)) is not None]
-        if not verdicts:
-            raise ValueError("the checkpoint was signed by another key")
-        if not all(verdicts):
-            raise ValueError("the checkpoint's signature is wrong")
-        return Checkpoint(match["origin"], int(match["size"]), base64.b64decode(match["root"]))
+        return read_note(note, self._keys)
+
+
+def read_note(note: str, keys: Sequence[NoteVerifier]) -> Checkpoint:
+    """Return what a note says; raise ValueError unless one of these keys of one origin signed it rightly."""
+    body, lines = split_note(note)
+    checkpoint = read_body(body)
+    if any(key.origin != checkpoint.origin for key in keys):
+        raise ValueError("this is no checkpoint of this log")
+    verdicts = [verdict for key in keys if (verdict := key.signed(body, lines)) is not None]
+    if not verdicts:
+        raise ValueError("the checkpoint was signed by another key")
+    if not all(verdicts):
+        raise ValueError("the checkpoint's signature is wrong")
+    return checkpoint
+
+
+def note_body(checkpoint: Checkpoint) -> str:
+    """Return the text of a checkpoint, which is what is signed."""
+    return f"{checkpoint.origin}\n{checkpoint.size}\n{base64.b64encode(checkpoint.root).decode()}\n"
+
+
+def read_body(body: str) -> Checkpoint:
+    """Return what a checkpoint's text says; raise ValueError for any other text."""
+    match = _BODY.fullmatch(body)
+    if match is None:
+        raise ValueError("this is no checkpoint")
+    return Checkpoint(match["origin"], int(match["size"]), base64.b64decode(match["root"]))
+
+
+def check_key_name(name: str) -> None:
+    """Raise ValueError unless C2SP allows `name` for a key."""
+    if not name or any(character.isspace() or character == "+" for character in name):
+        raise ValueError("an origin must not be empty or hold spaces or plus signs")
+
+
+def key_id(name: str, algorithm: int, public_key: bytes) -> bytes:
+    """Return the four bytes that stand for a key on signature lines (C2SP signed-note)."""
+    return sha256(name.encode() + b"\n" + bytes([algorithm]) + public_key).digest()[:KEY_ID_BYTES]
+
+
+def vkey_of(name: str, algorithm: int, public_key: bytes) -> str:
+    """Return a verifier key, as C2SP signed-note writes it."""
+    key = base64.b64encode(bytes([algorithm]) + public_key).decode()
+    return f"{name}+{key_id(name, algorithm, public_key).hex()}+{key}"
+
+
+def read_vkey(vkey: str) -> tuple[str, int, bytes]:
+    """Return a verifier key's name, algorithm and public key; raise ValueError for anything else."""
+    name, _, rest = vkey.partition("+")
+    _, _, encoded = rest.partition("+")
+    try:
+        key = base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        key = b""
+    if not key or vkey_of(name, key[0], key[1:]) != vkey:
+        raise ValueError("a key looks like <name>+<8 hexadecimal digits>+<base64>")
+    check_key_name(name)
+    return name, key[0], key[1:]
+
+
+def log_verifier(vkey: str) -> NoteVerifier:
+    """Return the log's key that a verifier key names; raise ValueError for any other key."""
+    name, algorithm, public_key = read_vkey(vkey)
+    if algorithm != _ED25519 or len(public_key) != _PUBLIC_BYTES:
+        raise ValueError("a log's key must be Ed25519 (type 0x01)")
+    return NoteVerifier(name, public_key)
+
+
+def signature_line(name: str, data: bytes) -> str:
+    """Return a note's signature line; `data` begins with the key id."""
+    return f"\u2014 {name} {base64.b64encode(data).decode()}\n"
 
 
 def split_note(note: str) -> tuple[str, list[tuple[str, bytes]]]:

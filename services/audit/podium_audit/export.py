@@ -5,12 +5,13 @@ Lines of canonical JSON, built from one checkpoint. They are made one by one, si
 
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from podium_audit import contents
+from podium_audit.anchors import COSIGNATURE, AnchorRow
 from podium_audit.ports import StoreError
 from podium_audit.readers import View
 from podium_audit.run_page import FoundRun, read_part
@@ -25,7 +26,10 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=F
 
 @dataclass(frozen=True, slots=True)
 class ExportOf:
-    """What is exported, under which checkpoint; `since` asks how that continues a smaller log."""
+    """What is exported, under which checkpoint.
+
+    `since` asks how that continues a smaller log, `anchors` are what ties the log down outside.
+    """
 
     found: FoundRun
     origin: str
@@ -34,6 +38,7 @@ class ExportOf:
     size: int
     with_content: bool
     since: int | None = None
+    anchors: Sequence[AnchorRow] = ()
 
 
 def lines(view: View, export: ExportOf) -> Iterator[bytes]:
@@ -67,6 +72,7 @@ def _body(view: View, export: ExportOf) -> Iterator[dict[str, Any]]:
     for index, data in view.log.history():
         if index < export.size:
             yield _leaf("history", nodes, index, data, export.size)
+    yield from _anchors(view, nodes, export)
     if export.since is not None:
         proof = merkle.consistency_path(export.since, export.size, nodes)
         yield {"line": "consistency", "from": export.since, "proof": _texts(proof)}
@@ -76,6 +82,18 @@ def _body(view: View, export: ExportOf) -> Iterator[dict[str, Any]]:
         records = [(index, json.loads(data)) for index, data in leaves]
         yield from _contents(view, export, key, records)
         yield from _bodies(key, records)
+
+
+def _anchors(view: View, nodes: TileNodes, export: ExportOf) -> Iterator[dict[str, Any]]:
+    """Yield the checkpoints that witnesses cosigned, with their lines."""
+    cosigned = [row for row in export.anchors if row.kind == COSIGNATURE and row.size <= export.size]
+    for size in sorted({row.size for row in cosigned}):
+        checkpoint = view.log.checkpoint_over(size - 1)
+        if checkpoint is None or checkpoint.size != size:
+            continue
+        lines = "".join(row.data.decode() for row in cosigned if row.size == size)
+        proof = merkle.consistency_path(size, export.size, nodes)
+        yield {"line": "anchor", "note": checkpoint.note + lines, "proof": _texts(proof)}
 
 
 def _leaf(kind: str, nodes: TileNodes, index: int, data: bytes, size: int) -> dict[str, Any]:

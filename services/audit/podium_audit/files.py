@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium_audit import keys
+from podium_audit.anchors import AnchorStore
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.head_guard import HeadGuard
 from podium_audit.ports import ConversationStore, LogStore, RunKeys, StoreError
 from podium_audit.proofs import history
 from podium_audit.readers import View
 from podium_audit.settings import AuditSettings
+from podium_audit.stores.anchors import SqliteAnchors
 from podium_audit.stores.conversations import SqliteConversations
 from podium_audit.stores.run_keys import SqliteKeyReader, SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 LOG_FILE = "log.db"
 RUN_KEYS_FILE = "run-keys.db"
 CONVERSATIONS_FILE = "conversations.db"
+ANCHORS_FILE = "anchors.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,12 @@ class Files:
     data_dir: Path
     installation: "Installation | None" = None
     """What is in PostgreSQL, if anything is."""
+
+    def anchors(self, settings: AuditSettings) -> AnchorStore:
+        """Return the store of anchors, not connected yet."""
+        if self.installation is not None:
+            return self.installation.anchors()
+        return SqliteAnchors(self.data_dir / ANCHORS_FILE, busy_s=settings.commit_wait_s)
 
     def view(self) -> View:
         """Open a view for one reading thread."""

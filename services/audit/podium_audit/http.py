@@ -23,6 +23,7 @@ from podium_audit.group_commit import GroupCommit, unavailable
 from podium_audit.intake.span_intake import MAX_SHOWN, SpanIntake
 from podium_audit.intake.waterfall import waterfall
 from podium_audit.ports import StoreError
+from podium_audit.proofs.anchoring import Anchoring
 from podium_audit.proofs.proof_pages import ProofPages
 from podium_audit.readers import Readers
 from podium_audit.run_page import FoundRun
@@ -72,6 +73,7 @@ class AuditHttp:
     tenants: Callable[[], Tenants]
     clock: Clock
     ids: IdFactory
+    anchoring: Anchoring
     intake: SpanIntake | None = None
     more: Sequence[Pages] = ()
 
@@ -84,7 +86,7 @@ class AuditHttp:
         app.router.add_get("/v1/runs/{run_id}", self._show)
         app.router.add_get("/v1/runs/{run_id}/export", self._export)
         app.router.add_get("/v1/runs/{run_id}/spans", self._spans)
-        ProofPages(self.readers).add_to(app)
+        ProofPages(self.readers, self.anchoring).add_to(app)
         app.router.add_get("/v1/vkey", self._vkey)
         for each in self.more:
             each.add_to(app)
@@ -150,6 +152,7 @@ class AuditHttp:
             size=size,
             with_content=glimpse.with_content,
             since=since,
+            anchors=await self.anchoring.newest(size),
         )
         chunks = self.readers.stream(lambda view: export.lines(view, wanted), tenant_id=found.row.tenant_id)
         async with aclosing(chunks):

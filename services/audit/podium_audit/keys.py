@@ -130,6 +130,13 @@ def _make_durable(directory: Path) -> None:
         os.close(descriptor)
 
 
+def make_seed(file: Path) -> bytes:
+    """Return the 32 secret bytes in a file, which is made where there is none. Raises PodiumError."""
+    if not file.exists():
+        write_private(file, secrets.token_hex(_KEY_BYTES) + "\n")
+    return _read_key(file)
+
+
 def _read_key(file: Path) -> bytes:
     try:
         mode = file.stat().st_mode

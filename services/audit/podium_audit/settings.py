@@ -111,6 +111,18 @@ class AuditSettings(ServiceSettings):
     backup and the key-encryption key could still undo it; every erasure states it."""
     checkpoint_interval_s: Seconds = 0.5
     """How often the newest checkpoint is written beside the signing key."""
+    witnesses_file: Path | None = None
+    """File with a line `witness <name> <vkey> <url>` (C2SP tlog-policy) for each witness to ask."""
+    witness_interval_s: Seconds = 5.0
+    """How often each witness is asked while the log grows."""
+    anchor_dir: Path | None = None
+    """Directory on storage that overwrites nothing (WORM, object lock); checkpoints are written there."""
+    time_stamp_url: str = ""
+    """RFC 3161 authority that time-stamps checkpoints. Needs the extra `timestamps`. Empty: none."""
+    time_stamp_roots_file: Path | None = None
+    """PEM file with the root certificates that the authority's answers are checked against."""
+    anchor_interval_s: Seconds = 300.0
+    """How often a checkpoint is written to anchor_dir and time-stamped while the log grows."""
     drain_s: Seconds = 5.0
     """How long calls under way may take when the service stops."""
 

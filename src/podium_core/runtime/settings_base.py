@@ -29,7 +29,24 @@ def settings_config(service: str) -> SettingsConfigDict:
     )
 
 
-class ServiceSettings(BaseSettings):
+class ProcessSettings(BaseSettings):
+    """What every process is told, services and others. A subclass sets its `model_config`."""
+
+    model_config = settings_config("PROCESS")
+
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """Least severe log lines to write. DEBUG also writes exception texts, which may hold content."""
+
+    def check(self) -> None:
+        """Read what the settings point to; raise PodiumError saying what to change. Extend in a subclass."""
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _upper(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
+
+class ServiceSettings(ProcessSettings):
     """What every service is told. A subclass sets `model_config = settings_config("ROUTER")`."""
 
     model_config = settings_config("SERVICE")
@@ -51,8 +68,6 @@ class ServiceSettings(BaseSettings):
     audit service audit.podium.internal."""
     otlp_insecure: bool = False
     """Allow an http:// collector that is not on loopback."""
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """Least severe log lines to write. DEBUG also writes exception texts, which may hold content."""
 
     @property
     def tls(self) -> TlsFiles:
@@ -65,15 +80,11 @@ class ServiceSettings(BaseSettings):
         return TlsFiles(self.tls_cert_file, self.tls_key_file, self.otlp_ca_file or self.tls_ca_file)
 
     def check(self) -> None:
-        """Read what the settings point to; raise PodiumError saying what to change. Extend in a subclass."""
+        """Read the TLS files, and what a subclass's settings point to."""
+        super().check()
         self.tls.check()
         if self.otlp_endpoint.startswith("https://"):
             self.collector_tls.check()
-
-    @field_validator("log_level", mode="before")
-    @classmethod
-    def _upper(cls, value: object) -> object:
-        return value.upper() if isinstance(value, str) else value
 
     @field_validator("metrics_listen")
     @classmethod
@@ -96,7 +107,7 @@ class ServiceSettings(BaseSettings):
         return self
 
 
-S = TypeVar("S", bound=ServiceSettings)
+S = TypeVar("S", bound=ProcessSettings)
 
 
 def load_settings(cls: type[S], argv: Sequence[str]) -> S:
@@ -113,7 +124,7 @@ def load_settings(cls: type[S], argv: Sequence[str]) -> S:
     checking = bool(argv)
     problems = _unknown_variables(cls)
     try:
-        settings = cls()  # type: ignore[call-arg]  # the environment gives them
+        settings = cls()
         if checking:
             settings.check()
     except ValidationError as error:
@@ -128,7 +139,7 @@ def load_settings(cls: type[S], argv: Sequence[str]) -> S:
     return settings
 
 
-def describe_settings(cls: type[ServiceSettings]) -> str:
+def describe_settings(cls: type[ProcessSettings]) -> str:
     """Return what `--help` prints: for each setting its variable, its default and its meaning."""
     lines = [(cls.__doc__ or "").strip(), "", "Settings, as environment variables:", ""]
     for name, field in cls.model_fields.items():
@@ -196,7 +207,7 @@ def _ip_version(place: str) -> int:
         return 0
 
 
-def _unknown_variables(cls: type[ServiceSettings]) -> list[str]:
+def _unknown_variables(cls: type[ProcessSettings]) -> list[str]:
     prefix = _variable(cls, "")
     known = {_variable(cls, name) for name in cls.model_fields}
     present = (name for name in os.environ if name.upper().startswith(prefix))  # noqa: TID251 - settings
@@ -205,11 +216,11 @@ def _unknown_variables(cls: type[ServiceSettings]) -> list[str]:
     ]
 
 
-def _variable(cls: type[ServiceSettings], name: str) -> str:
+def _variable(cls: type[ProcessSettings], name: str) -> str:
     return f"{cls.model_config['env_prefix']}{name}".upper()
 
 
-def _problem(cls: type[ServiceSettings], place: tuple[int | str, ...], message: str) -> str:
+def _problem(cls: type[ProcessSettings], place: tuple[int | str, ...], message: str) -> str:
     text = message.removeprefix("Value error, ")
     return f"{_variable(cls, str(place[0]))}: {text}" if place else text
 

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from podium_audit import pages
 from podium_audit.proofs import tile_pages
+from podium_audit.proofs.anchoring import Anchoring
 from podium_audit.readers import EVERY_TENANT, Readers, View
 from podium_audit.tiles import TileNodes
 from podium_core.config.tenants import EXAMINER
@@ -19,15 +20,17 @@ _FOR_EVER = {**pages.HEADERS, "Cache-Control": "private, max-age=31536000, immut
 
 @dataclass(frozen=True, slots=True)
 class ProofPages:
-    """`/checkpoint` and `/tile/…` as C2SP tlog-tiles names them, and `/v1/consistency`."""
+    """`/checkpoint` and `/tile/…` as C2SP tlog-tiles names them, `/v1/consistency` and `/v1/anchors`."""
 
     readers: Readers
+    anchoring: Anchoring
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes."""
         app.router.add_get("/checkpoint", self.checkpoint)
         app.router.add_get("/v1/checkpoint", self.checkpoint)
         app.router.add_get("/v1/consistency", self._consistency)
+        app.router.add_get("/v1/anchors", self._anchors)
         app.router.add_get("/tile/{level}/{name:.+}", self._tile)
 
     async def checkpoint(self, request: web.Request) -> web.Response:
@@ -45,6 +48,12 @@ class ProofPages:
         old = pages.number("from", asked.get("from"), low=0, high=to)
         proof = await self.readers.ask(lambda view: consistency(view, old, to), tenant_id="")
         return web.json_response(proof, headers=pages.HEADERS)
+
+    async def _anchors(self, request: web.Request) -> web.Response:
+        pages.query(request)
+        rows = await self.anchoring.newest(await self._size())
+        anchors = [{**row._asdict(), "data": _text(row.data)} for row in rows]
+        return web.json_response({"anchors": anchors}, headers=pages.HEADERS)
 
     async def _tile(self, request: web.Request) -> web.Response:
         pages.query(request)

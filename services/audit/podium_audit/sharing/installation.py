@@ -7,6 +7,7 @@ from podium_audit.readers import View
 from podium_audit.settings import AuditSettings
 from podium_audit.sharing.leases import SharedLeases
 from podium_audit.sharing.meters import SharedMeters
+from podium_audit.stores.postgres.anchors import PostgresAnchors
 from podium_audit.stores.postgres.connection import Session
 from podium_audit.stores.postgres.conversations import PostgresConversations
 from podium_audit.stores.postgres.item_keys import PostgresItemKeys
@@ -48,6 +49,10 @@ class Installation:
     def spans(self) -> PostgresSpans:
         """Return the spans that operators sent."""
         return PostgresSpans(self._database.session(""))
+
+    def anchors(self) -> PostgresAnchors:
+        """Return the anchors of checkpoints."""
+        return PostgresAnchors(self._database.session(""))
 
     def view(self) -> View:
         """Open a view for one reading thread."""
