@@ -243,6 +243,8 @@ FIELDS = frozenset(
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 _INSTEAD = {
+    "audio": "; workers hear and answer in text: remove it",
+    "modalities": '; workers hear and answer in text: send ["text"]',
     "function_call": "; use tool_choice",
     "functions": "; use tools",
 }
