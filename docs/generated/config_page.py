@@ -79,6 +79,7 @@ workers:
       first_token_timeout_s: 120     # streamed: until the first output
       idle_timeout_s: 120            # streamed: each gap after that
       hedge_after_s: 8               # off when left out: a second call races one that says nothing so long
+    # hedge_learned: true            # instead: as long as 19 of 20 of its recent answers took
       context_tokens: 128000         # 0: unknown
       max_output_tokens: 4096        # always sent to the provider
     modalities: [text, image, audio] # default: text

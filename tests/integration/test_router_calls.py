@@ -9,9 +9,11 @@ import pytest
 from podium.plan.v1 import plan_pb2
 from podium.router.v1 import router_service_pb2 as pb
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.wire.pool import pool_from_proto
 from podium_router.outbox import BatchLimits
 from tests.fakes.router_rig import KEY, router_rig
 from tests.fakes.upstream import DONE, USAGE, Reply, answer, chunk, event
+from tests.fakes.waiting import STALL_S
 
 MANY_SCRIPTS = 'Größe 漢字 かな 한글 👩‍👩‍👧‍👦 🇩🇪 \n\t\\"end'
 CALLS: list[dict[str, Any]] = [
@@ -63,6 +65,20 @@ async def test_cached_input_is_reserved_in_full_and_settled_at_its_own_price(
         assert (done.cost_usd_micros, end.cost_usd_micros) == (cost, cost)
         sent = len(rig.upstream.requests[0].body)
         assert rig.audit.begun["att_1"].max_cost_usd_micros == sent + 2 * 50
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_answers_teach_after_what_silence_a_second_call_may_race(
+    tls_dir: Path, tmp_path: Path, stream: bool
+) -> None:
+    async with router_rig(tls_dir, tmp_path, worker={"limits": {"hedge_learned": True}}) as rig:
+        for _ in range(20):
+            await rig.complete(rig.request(stream=stream))
+        (listed,) = pool_from_proto(await rig.stub().ListWorkers(pb.ListWorkersRequest())).workers
+    learned_s = listed.hedge_delay_s(streamed=stream)
+    assert learned_s is not None
+    assert 0 < learned_s < STALL_S
+    assert listed.hedge_delay_s(streamed=not stream) is None
 
 
 async def test_answers_teach_speed_and_length_and_nothing_else(tls_dir: Path, tmp_path: Path) -> None:

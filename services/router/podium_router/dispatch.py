@@ -266,6 +266,8 @@ class Dispatcher:
         except asyncio.CancelledError:
             late = self._loop.time() >= deadline
             attempt.settle(AttemptOutcome.TIMED_OUT if late else AttemptOutcome.CANCELLED, _gone(late=late))
+            if attempt.answer.is_empty:
+                attempt.route.state.pace.learn_silence(attempt.latency_us, streamed=attempt.call.stream)
             raise
         finally:
             self._telemetry.ended(span, attempt)
@@ -273,7 +275,8 @@ class Dispatcher:
                 self._endings.add(attempt.end())
         await self._endings.send(attempt.end())
         if attempt.error is None:
-            attempt.route.state.pace.learn(attempt.usage.output_tokens, attempt.latency_us)
+            pace = attempt.route.state.pace
+            pace.learn(attempt.usage.output_tokens, attempt.latency_us, attempt.first_delta_us)
             outbox.finish(attempt.completed())
             return Sign.ALIVE
         _log_failure(attempt, attempt.error)

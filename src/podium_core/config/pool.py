@@ -187,10 +187,17 @@ class _LimitsSection(Section):
     first_token_timeout_s: Seconds | None = None
     idle_timeout_s: Seconds | None = None
     hedge_after_s: Seconds | None = None
+    hedge_learned: bool = False
     requests_per_minute: PerMinute | None = None
     tokens_per_minute: PerMinute | None = None
     context_tokens: Tokens = 0
     max_output_tokens: Annotated[int, Field(ge=1, le=_MAX_TOKENS)] = _DEFAULT_OUTPUT_TOKENS
+
+    @model_validator(mode="after")
+    def _has_one_hedge(self) -> Self:
+        if self.hedge_learned and self.hedge_after_s is not None:
+            raise ValueError("give either hedge_after_s or hedge_learned")
+        return self
 
 
 class _SkillSection(Section):
@@ -284,6 +291,7 @@ def _entry(section: _WorkerSection, directory: Path) -> WorkerEntry:
         is_demo=section.demo,
         max_concurrency=section.limits.max_concurrency,
         hedge_after_s=section.limits.hedge_after_s,
+        hedge_is_learned=section.limits.hedge_learned,
     )
     limits = section.limits
     return WorkerEntry(

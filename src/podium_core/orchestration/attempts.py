@@ -67,7 +67,7 @@ class StepAttempts:
         context, task = self._context, self._task
         attempt = begin_attempt(context, task, worker_id)
         self._made.append(attempt)
-        hedge_after_s = context.pool.by_id[worker_id].hedge_after_s
+        hedge_after_s = context.pool.by_id[worker_id].hedge_delay_s(streamed=task.live)
         if hedge_after_s is not None and len(self._made) < most:
             return await self._race(attempt, hedge_after_s)
         await make_attempt(context, task, attempt, self._emit)

@@ -61,6 +61,7 @@ def worker_to_proto(worker: Worker) -> router_service_pb2.Worker:
         max_concurrency=worker.max_concurrency,
         live=None if worker.live is None else _live_to_proto(worker.live),
         hedge_after_ms=0 if worker.hedge_after_s is None else max(1, round(worker.hedge_after_s * _MS_PER_S)),
+        hedge_is_learned=worker.hedge_is_learned,
     )
 
 
@@ -82,6 +83,7 @@ def worker_from_proto(message: router_service_pb2.Worker) -> Worker:
         max_concurrency=message.max_concurrency,
         live=_live_from_proto(message.live) if message.HasField("live") else None,
         hedge_after_s=message.hedge_after_ms / _MS_PER_S if message.hedge_after_ms else None,
+        hedge_is_learned=message.hedge_is_learned,
     )
 
 
@@ -138,12 +140,18 @@ def _live_to_proto(live: LiveEstimate) -> router_service_pb2.LiveEstimate:
         answer_count=live.answer_count,
         output_tokens_per_second=live.output_tokens_per_second,
         output_tokens_per_answer=live.output_tokens_per_answer,
+        answer_p95_ms=live.answer_p95_ms,
+        first_output_p95_ms=live.first_output_p95_ms,
     )
 
 
 def _live_from_proto(message: router_service_pb2.LiveEstimate) -> LiveEstimate:
     return LiveEstimate(
-        message.answer_count, message.output_tokens_per_second, message.output_tokens_per_answer
+        message.answer_count,
+        message.output_tokens_per_second,
+        message.output_tokens_per_answer,
+        message.answer_p95_ms,
+        message.first_output_p95_ms,
     )
 
 

@@ -212,7 +212,7 @@ class ListWorkersResponse(_message.Message):
     def __init__(self, workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., pool_digest: _Optional[str] = ..., price_digest: _Optional[str] = ...) -> None: ...
 
 class Worker(_message.Message):
-    __slots__ = ("worker_id", "provider_model", "provider", "region", "is_demo", "health", "has_price", "input_usd_micros_per_mtok", "output_usd_micros_per_mtok", "context_tokens", "max_output_tokens", "modalities", "features", "skills", "output_tokens_per_second", "max_concurrency", "live", "reasoning_efforts", "hedge_after_ms", "cached_input_usd_micros_per_mtok", "cache_write_input_usd_micros_per_mtok")
+    __slots__ = ("worker_id", "provider_model", "provider", "region", "is_demo", "health", "has_price", "input_usd_micros_per_mtok", "output_usd_micros_per_mtok", "context_tokens", "max_output_tokens", "modalities", "features", "skills", "output_tokens_per_second", "max_concurrency", "live", "reasoning_efforts", "hedge_after_ms", "cached_input_usd_micros_per_mtok", "cache_write_input_usd_micros_per_mtok", "hedge_is_learned")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_MODEL_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
@@ -234,6 +234,7 @@ class Worker(_message.Message):
     HEDGE_AFTER_MS_FIELD_NUMBER: _ClassVar[int]
     CACHED_INPUT_USD_MICROS_PER_MTOK_FIELD_NUMBER: _ClassVar[int]
     CACHE_WRITE_INPUT_USD_MICROS_PER_MTOK_FIELD_NUMBER: _ClassVar[int]
+    HEDGE_IS_LEARNED_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     provider_model: str
     provider: str
@@ -255,14 +256,19 @@ class Worker(_message.Message):
     hedge_after_ms: int
     cached_input_usd_micros_per_mtok: int
     cache_write_input_usd_micros_per_mtok: int
-    def __init__(self, worker_id: _Optional[str] = ..., provider_model: _Optional[str] = ..., provider: _Optional[str] = ..., region: _Optional[str] = ..., is_demo: _Optional[bool] = ..., health: _Optional[_Union[WorkerHealth, str]] = ..., has_price: _Optional[bool] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., features: _Optional[_Iterable[str]] = ..., skills: _Optional[_Iterable[_Union[_plan_pb2.Skill, _Mapping]]] = ..., output_tokens_per_second: _Optional[int] = ..., max_concurrency: _Optional[int] = ..., live: _Optional[_Union[LiveEstimate, _Mapping]] = ..., reasoning_efforts: _Optional[_Iterable[str]] = ..., hedge_after_ms: _Optional[int] = ..., cached_input_usd_micros_per_mtok: _Optional[int] = ..., cache_write_input_usd_micros_per_mtok: _Optional[int] = ...) -> None: ...
+    hedge_is_learned: bool
+    def __init__(self, worker_id: _Optional[str] = ..., provider_model: _Optional[str] = ..., provider: _Optional[str] = ..., region: _Optional[str] = ..., is_demo: _Optional[bool] = ..., health: _Optional[_Union[WorkerHealth, str]] = ..., has_price: _Optional[bool] = ..., input_usd_micros_per_mtok: _Optional[int] = ..., output_usd_micros_per_mtok: _Optional[int] = ..., context_tokens: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., modalities: _Optional[_Iterable[str]] = ..., features: _Optional[_Iterable[str]] = ..., skills: _Optional[_Iterable[_Union[_plan_pb2.Skill, _Mapping]]] = ..., output_tokens_per_second: _Optional[int] = ..., max_concurrency: _Optional[int] = ..., live: _Optional[_Union[LiveEstimate, _Mapping]] = ..., reasoning_efforts: _Optional[_Iterable[str]] = ..., hedge_after_ms: _Optional[int] = ..., cached_input_usd_micros_per_mtok: _Optional[int] = ..., cache_write_input_usd_micros_per_mtok: _Optional[int] = ..., hedge_is_learned: _Optional[bool] = ...) -> None: ...
 
 class LiveEstimate(_message.Message):
-    __slots__ = ("answer_count", "output_tokens_per_second", "output_tokens_per_answer")
+    __slots__ = ("answer_count", "output_tokens_per_second", "output_tokens_per_answer", "answer_p95_ms", "first_output_p95_ms")
     ANSWER_COUNT_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_TOKENS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_TOKENS_PER_ANSWER_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_P95_MS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_OUTPUT_P95_MS_FIELD_NUMBER: _ClassVar[int]
     answer_count: int
     output_tokens_per_second: int
     output_tokens_per_answer: int
-    def __init__(self, answer_count: _Optional[int] = ..., output_tokens_per_second: _Optional[int] = ..., output_tokens_per_answer: _Optional[int] = ...) -> None: ...
+    answer_p95_ms: int
+    first_output_p95_ms: int
+    def __init__(self, answer_count: _Optional[int] = ..., output_tokens_per_second: _Optional[int] = ..., output_tokens_per_answer: _Optional[int] = ..., answer_p95_ms: _Optional[int] = ..., first_output_p95_ms: _Optional[int] = ...) -> None: ...

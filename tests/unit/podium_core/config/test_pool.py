@@ -144,6 +144,12 @@ def test_digests_do_not_depend_on_the_order_of_workers(tmp_path: Path) -> None:
         ("price: {", "price: {cache_write_input_usd_per_mtok: 0.14, ", "may not be below input_usd_per_mtok"),
         (', output_usd_per_mtok: "0.60"', "", "workers[0].price.output_usd_per_mtok: this field is required"),
         ("max_concurrency: 8", "max_concurrency: 0", "line 9: workers[0].limits.max_concurrency: "),
+        ("timeout_s: 30", "hedge_after_s: soon", "line 9: workers[0].limits.hedge_after_s: "),
+        (
+            "timeout_s: 30",
+            "hedge_after_s: 8, hedge_learned: true",
+            "line 9: workers[0].limits: give either hedge_after_s or hedge_learned",
+        ),
         ("timeout_s: 30", "timeout_s: inf", "line 9: workers[0].limits.timeout_s: "),
         ("[text, image]", "[text, smell]", "line 10: workers[0].modalities[1]: "),
         ("[tools, json_schema]", "[tool]", "line 11: workers[0].features[0]: "),
@@ -177,3 +183,14 @@ def test_every_address_that_loads_can_be_called(tmp_path: Path, url: str) -> Non
 def test_no_more_workers_than_a_record_has_verdicts_for(tmp_path: Path) -> None:
     with pytest.raises(PodiumError, match="at most 400"):
         _load(tmp_path, _full(*(f"w{number}" for number in range(401))))
+
+
+@pytest.mark.parametrize(
+    ("written", "delay_s", "is_learned"),
+    [("hedge_after_s: 8", 8.0, False), ("hedge_learned: true", None, True)],
+)
+def test_a_hedge_waits_as_long_as_is_written_or_learned(
+    tmp_path: Path, written: str, delay_s: float | None, is_learned: bool
+) -> None:
+    [worker] = _load(tmp_path, _full("a").replace("timeout_s: 30", written)).pool.workers
+    assert (worker.hedge_after_s, worker.hedge_is_learned) == (delay_s, is_learned)

@@ -3,8 +3,10 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.domain.pool import Pool
+from podium_core.domain.pool import LiveEstimate, Pool
 from podium_core.domain.run import AttemptOutcome, Caps, RunOutcome
 from podium_core.orchestration.events import AnswerDelta, RunFinished
 from tests.fakes.planner import FakePlanner, plan_of
@@ -107,3 +109,26 @@ async def test_hanging_up_ends_both() -> None:
     running.cancel()
     await asyncio.wait([running])
     assert sorted(end for end, _ in bench.workers.log) == ["begun", "begun", "cancelled", "cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("live", "stream", "calls"),
+    [
+        (LiveEstimate(50, 10, 10, answer_p95_ms=50), False, 2),
+        (LiveEstimate(50, 10, 10, first_output_p95_ms=50), True, 2),
+        (LiveEstimate(50, 10, 10, answer_p95_ms=50), True, 1),
+        (LiveEstimate(50, 10, 10, first_output_p95_ms=50), False, 1),
+        (LiveEstimate(5, 10, 10), False, 1),
+        (None, True, 1),
+    ],
+)
+async def test_a_learned_delay_is_that_of_its_own_recent_answers(
+    live: LiveEstimate | None, stream: bool, calls: int
+) -> None:
+    slow = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.3, slow.set)
+    learned = pool(replace(worker("a"), hedge_is_learned=True, live=live))
+    bench, finished, _ = await performed(Reply("slow", gate=slow), Reply("second"), stream=stream, of=learned)
+    assert len(bench.workers.calls) == calls
+    assert finished.answer is not None
+    assert finished.answer.text == ("second" if calls > 1 else "slow")

@@ -96,7 +96,7 @@ workers = st.builds(
     st.sampled_from(Health),
     st.booleans(),
     u32,
-    st.none() | st.builds(LiveEstimate, u64, u32, u32),
+    st.none() | st.builds(LiveEstimate, u64, u32, u32, u32, u32),
     st.none() | st.integers(1, 2**32 - 1).map(lambda ms: ms / 1000),
 )
 caps = st.builds(
