@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from podium_cli import custody_arguments
+from podium_cli.run_file import FILTERS
 from podium_core.config.tenants import ROLES
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.plan_prompt import FAST_TIER, MAX_TIER, TIER
@@ -72,6 +73,10 @@ A pinned name is served as long as both are loaded, and refused afterwards.
 _RUNS = """examples:
   podium runs                  the newest runs that this key may see
   podium runs --before RUN     the page after the one that ended with RUN
+  podium runs --worker gpt --outcome failed --from 2026-11-01
+  podium runs --rule tenant.regions.only --out refused.csv
+                               all that fit, as .csv, .jsonl or .parquet; the
+                               same command later completes the file
 
 A key with the role auditor sees the records of every run of its tenant.
 """
@@ -348,6 +353,10 @@ def _add_reading(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     runs = _add(commands, "runs", "list the newest runs", _RUNS)
     runs.add_argument("--limit", type=int, default=20, metavar="N", help="how many, default 20")
     runs.add_argument("--before", metavar="RUN", help="only runs older than this one")
+    for name, meaning in FILTERS.items():
+        option = f"--{name.replace('_', '-')}"
+        runs.add_argument(option, dest=f"only_{name}", metavar="VALUE", type=_text, help=meaning)
+    runs.add_argument("--out", type=Path, metavar="FILE", help="write all that fit: .jsonl, .csv or .parquet")
     show = _add(commands, "show", "show one run from the log", _SHOW)
     show.add_argument("run", help="the run's id, or `last`")
     show.add_argument("--content", action="store_true", help="show the recorded texts too")

@@ -1,7 +1,7 @@
 """Reads the log over HTTP, with the same API key that asks questions."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,27 @@ class AuditClient:
         self._url = url.rstrip("/")
         self._key = key
 
-    async def runs(self, limit: int, before: str | None = None) -> Mapping[str, Any]:
-        """Return the newest runs this key may see."""
-        query = {"limit": str(limit)} | ({"before": before} if before else {})
+    async def runs(
+        self, limit: int, before: str | None = None, filters: Mapping[str, str] | None = None
+    ) -> Mapping[str, Any]:
+        """Return the newest runs this key may see that fit the filters, and how many fit in all."""
+        query = {"limit": str(limit), **(filters or {})} | ({"before": before} if before else {})
         return plain_facts(await self._json("/v1/runs", query))
+
+    async def run_file(
+        self, kind: str, filters: Mapping[str, str], *, before: str | None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a list of runs as a jsonl, csv or parquet file; its rest after the run `before` if given."""
+        query = dict(filters)
+        if before is not None:
+            query |= {"before": before, "header": "false"}
+        async with self._session() as session:
+            response = await self._get(session, f"/v1/runs.{kind}", query)
+            try:
+                async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+                    yield chunk
+            except aiohttp.ClientError:
+                raise self._unreachable("broke off") from None
 
     async def run(self, run_id: str, approval_id: str = "") -> Mapping[str, Any]:
         """Return one run: records, the content this key may see, receipt. The read is recorded.

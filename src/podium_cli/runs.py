@@ -1,4 +1,4 @@
-"""`podium runs`: the newest runs of the log that this key may see."""
+"""`podium runs`: the newest runs of the log that this key may see, or all that fit as a file."""
 
 import argparse
 import asyncio
@@ -10,6 +10,7 @@ from rich.table import Column, Table
 
 from podium_cli.access import audit_client
 from podium_cli.home import Home
+from podium_cli.run_file import FILTERS, write_runs
 from podium_cli.settings import CliSettings
 from podium_cli.words import moment, usd
 
@@ -21,9 +22,12 @@ _WIDE = 104
 
 
 def run(arguments: argparse.Namespace, console: Console, home: Home, settings: CliSettings) -> int:
-    """Show one row per run, newest first, and how many there are in all."""
+    """Show one row per run, newest first, and how many there are in all; with `--out`, write them all."""
     client = audit_client(arguments, home, settings)
-    page = asyncio.run(client.runs(arguments.limit, arguments.before))
+    filters = {name: value for name in FILTERS if (value := getattr(arguments, f"only_{name}")) is not None}
+    if arguments.out is not None:
+        return asyncio.run(write_runs(client, filters, arguments.out, console))
+    page = asyncio.run(client.runs(arguments.limit, arguments.before, filters))
     rows = [_row(each, is_wide=console.width >= _WIDE) for each in page.get("runs") or ()]
     columns = [
         Column("run", no_wrap=True, min_width=_RUN_ID_WIDTH),

@@ -40,6 +40,7 @@ from podium_audit.limit_servicer import LimitServicer
 from podium_audit.log import Log
 from podium_audit.proofs.anchoring import Anchoring
 from podium_audit.proofs.places import places
+from podium_audit.query.http import RunLists
 from podium_audit.readers import Readers
 from podium_audit.sealing import Reaper, Sealer
 from podium_audit.servicer import AuditServicer
@@ -162,8 +163,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     audit_servicer = _audit_servicer(log, commit, sealer, leases, warnings, settings, telemetry)
     intake = _intake(files, settings, clock)
     eraser = Eraser(commit, conversations, files.run_keys, readers, ids, settings.key_backup_days)
-    http = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, anchoring, intake)
-    http = replace(http, more=(CustodyPages(http, eraser),))
+    bare = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, anchoring, intake)
     expiry = Expiry(commit, eraser, readers, tenants, clock, ids, interval_s=settings.expiry_interval_s)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
@@ -174,7 +174,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         LimitServicer(meters),
         UsageServicer(readers, log, lambda: tenants.current),
         GradeServicer(commit, lambda: log.grade_tallies),
-        http,
+        _pages(bare, eraser),
         reaper,
         guard,
         log,
@@ -190,6 +190,11 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         [part for part in (leases, meters) if isinstance(part, Opened)],
         settings.drain_s,
     )
+
+
+def _pages(http: AuditHttp, eraser: Eraser) -> AuditHttp:
+    """Return the application with the rooms that build upon it."""
+    return replace(http, more=(RunLists(http), CustodyPages(http, eraser)))
 
 
 def _keeps_content(tenants: Watched[Tenants]) -> Callable[[str], bool]:

@@ -82,7 +82,6 @@ class AuditHttp:
         app = web.Application(middlewares=[_errors, _Admission(self.tenants, self.clock).middleware])
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
-        app.router.add_get("/v1/runs", self._list)
         app.router.add_get("/v1/runs/{run_id}", self._show)
         app.router.add_get("/v1/runs/{run_id}/export", self._export)
         app.router.add_get("/v1/runs/{run_id}/spans", self._spans)
@@ -99,20 +98,6 @@ class AuditHttp:
         if self.commit.is_healthy:
             return web.json_response({"status": "ready"}, headers=pages.HEADERS)
         return web.json_response({"status": "the log cannot commit"}, status=503, headers=pages.HEADERS)
-
-    async def _list(self, request: web.Request) -> web.Response:
-        query = pages.query(request, "limit", "before")
-        limit = pages.number("limit", query.get("limit"), low=1, high=MAX_LIMIT, default=DEFAULT_LIMIT)
-        before = query.get("before")
-        principal = request[pages.PRINCIPAL]
-        await self.record(request, "", "list", Glimpse())
-        page = await self.readers.ask(
-            lambda view: run_page.list_runs(view, principal, limit=limit, before=before),
-            tenant_id=principal.tenant.tenant_id,
-        )
-        if page is None:
-            raise invalid("before must be the id of a run that this key may see", param="before")
-        return web.json_response(page, headers=pages.HEADERS)
 
     async def _show(self, request: web.Request) -> web.Response:
         query = pages.query(request, "approval")
@@ -156,7 +141,7 @@ class AuditHttp:
         )
         chunks = self.readers.stream(lambda view: export.lines(view, wanted), tenant_id=found.row.tenant_id)
         async with aclosing(chunks):
-            return await _send(request, chunks, f"{found.row.run_id}.podium.jsonl")
+            return await send(request, chunks, f"{found.row.run_id}.podium.jsonl", "application/x-ndjson")
 
     async def _spans(self, request: web.Request) -> web.Response:
         pages.query(request)
@@ -302,15 +287,15 @@ def refusal(error: PodiumError, status: int | None = None) -> web.Response:
     return web.json_response(body, status=status or HTTP_STATUS_OF_CODE[error.code], headers=headers)
 
 
-async def _send(
-    request: web.Request, chunks: AsyncGenerator[bytes, None], filename: str
+async def send(
+    request: web.Request, chunks: AsyncGenerator[bytes, None], filename: str, media_type: str
 ) -> web.StreamResponse:
     """Stream chunks; a failure after the first one cuts the connection, so the file is plainly not whole."""
-    first = await anext(chunks)
+    first = await anext(chunks, b"")
     response = web.StreamResponse(
         headers={**pages.HEADERS, "Content-Disposition": f'attachment; filename="{filename}"'}
     )
-    response.content_type = "application/x-ndjson"
+    response.content_type = media_type
     await response.prepare(request)
     try:
         await response.write(first)

@@ -8,7 +8,6 @@ from typing import Any
 from podium_audit import contents
 from podium_audit.ports import RunRow, SealRow
 from podium_audit.readers import View
-from podium_audit.run_search import RunSearch
 from podium_audit.run_state import PARTS_PER_LEAF
 from podium_core.config.tenants import AUDITOR, CLIENT, INVESTIGATOR, OPERATOR, PRIVACY, Principal
 
@@ -45,26 +44,6 @@ def find(view: View, principal: Principal, run_id: str) -> FoundRun | None:
     """Return the run; None when there is none that the key may see."""
     found = view.log.run(run_id)
     return FoundRun(*found) if found is not None and may_see(principal, found[0]) else None
-
-
-def list_runs(view: View, principal: Principal, *, limit: int, before: str | None) -> dict[str, Any] | None:
-    """Return a page of the newest runs and how many there are in all; None when `before` is no such run."""
-    tenant_id = principal.tenant.tenant_id
-    owner = None if principal.roles & WATCHERS else principal.key_id
-    search = RunSearch(tenant_id, owner)
-    before_no = None
-    if before is not None:
-        found = find(view, principal, before)
-        if found is None:
-            return None
-        before_no = found.row.run_no
-    rows = view.log.find_runs(search, before_no=before_no, limit=limit + 1)
-    page = rows[:limit]
-    return {
-        "runs": [summary(row, seal) for row, seal in page],
-        "total": view.log.count_runs(search),
-        "next_before": page[-1][0].run_id if len(rows) > limit else None,
-    }
 
 
 def summary(row: RunRow, seal: SealRow | None) -> dict[str, Any]:

@@ -22,7 +22,9 @@ class OneRun(AuditClient):
         super().__init__("http://127.0.0.1:1", "key")
         self._run_id = run_id
 
-    async def runs(self, limit: int, before: str | None = None) -> Mapping[str, Any]:
+    async def runs(
+        self, limit: int, before: str | None = None, filters: Mapping[str, str] | None = None
+    ) -> Mapping[str, Any]:
         return {"runs": [{"run_id": self._run_id}]}
 
 

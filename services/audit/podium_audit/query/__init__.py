@@ -1,0 +1,1 @@
+"""Runs by what they had: searched, paged and exported."""
