@@ -105,6 +105,7 @@ async def test_the_list_is_paged_ordered_and_filtered() -> None:
         ({"limit": "²"}, "limit"),
         ({"order": "up"}, "order"),
         ({"before": "x"}, "before"),
+        ({"after": "chatcmpl-x:y"}, "after"),
         ({"metadata[a]": "x" * 600}, "metadata.a"),
     ],
 )
@@ -152,7 +153,11 @@ async def test_only_metadata_can_be_changed() -> None:
         made = await _ask(client)
         with pytest.raises(openai.BadRequestError) as caught:
             await client.chat.completions.update(made.id, metadata={}, extra_body={"choices": []})
-    assert caught.value.param == "choices"
+        assert caught.value.param == "choices"
+        odd: Any
+        for odd in ([], "x", {"a": 1}):
+            with pytest.raises(openai.BadRequestError):
+                await client.chat.completions.update(made.id, metadata=odd)
 
 
 async def test_parts_of_a_stored_question_come_back_as_they_were_sent() -> None:

@@ -132,6 +132,22 @@ async def test_odd_keys_open_nothing(tls_dir: Path, tmp_path: Path, key: str) ->
         assert stack.upstream.requests == []
 
 
+@pytest.mark.parametrize("name", ["Authorization", "x-api-key", "Idempotency-Key"])
+async def test_a_header_that_comes_twice_is_refused(tls_dir: Path, tmp_path: Path, name: str) -> None:
+    async with running_stack(tls_dir, tmp_path) as stack:
+        key = stack.session.headers["Authorization"]
+        reader, writer = await asyncio.open_connection("127.0.0.1", stack.gateway.port)
+        body = json.dumps(asked()).encode()
+        head = f"POST {URL} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\nAuthorization: {key}\r\n"
+        twice = f"{name}: other\r\n" * (1 if name == "Authorization" else 2)
+        writer.write(f"{head}{twice}\r\n".encode() + body)
+        answered = await reader.readuntil(b"}}")
+        writer.transport.abort()
+        assert answered.startswith(b"HTTP/1.1 400")
+        assert b'"code":"header_repeated"' in answered
+        assert stack.upstream.requests == []
+
+
 @pytest.mark.parametrize("host", ["x:4000/#@y", "127.0.0.1@evil", "evil.example", ""])
 async def test_a_host_header_opens_nothing(tls_dir: Path, tmp_path: Path, host: str) -> None:
     headers = {"Host": host, "Authorization": ""}

@@ -15,6 +15,7 @@ from podium_core.config.tenants import Principal
 from podium_core.domain.clock import Clock
 from podium_core.domain.conversation import Item, ItemKey, ItemKind, ItemRange
 from podium_core.domain.errors import Code, PodiumError
+from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.listing import MAX_LISTED, ListWanted
 from podium_gateway.codecs.strict_json import shown
 from podium_gateway.ports import ConversationPort
@@ -76,8 +77,11 @@ class StoredCompletions:
         Looks through a thousand completions at most; then there is more, though nothing else may fit.
         """
         first = _key(principal, ItemKind.COMPLETION, "")
+        if wanted.after and not _ID.fullmatch(wanted.after):
+            raise refuse("after", "must be the id of a completion")
         after = _key(principal, ItemKind.COMPLETION, wanted.after).item_id if wanted.after else ""
         found: list[str] = []
+        at_once = min(wanted.limit + 1, MAX_LISTED) if only == CompletionFilter() else MAX_LISTED
         for _ in range(_MAX_LOOKED_AT // MAX_LISTED):
             page = await self._kept.page(
                 ItemRange(
@@ -87,7 +91,7 @@ class StoredCompletions:
                     after,
                     is_descending=wanted.is_descending,
                 ),
-                MAX_LISTED,
+                at_once,
             )
             for item_id, item in page.items:
                 if not only.fits(_fields(item.data)):

@@ -38,7 +38,13 @@ class CompletionsRoutes:
         """List the key's completions, oldest first unless asked otherwise."""
         principal = self.intake.authenticator.principal(request.headers)
         only, rest = _filter(request.query)
-        found, has_more = await self.stored.listed(principal, list_wanted(rest, others=_OTHERS), only)
+        wanted = list_wanted(rest, others=_OTHERS)
+        # Looking through many is work, so it takes a place as a run does.
+        slot = self.intake.admission.enter(principal.tenant.tenant_id)
+        try:
+            found, has_more = await self.stored.listed(principal, wanted, only)
+        finally:
+            slot.release()
         return _told(list_object(found, has_more=has_more))
 
     async def read(self, request: web.Request) -> web.Response:
@@ -53,7 +59,8 @@ class CompletionsRoutes:
         for name in fields:
             if name != "metadata":
                 raise refuse(name[:64], "only metadata can be changed", reason="UNKNOWN_PARAMETER")
-        metadata = decode_metadata(fields.get("metadata") or {})
+        given = fields.get("metadata")
+        metadata = decode_metadata({} if given is None else given)
         return _told(await self.stored.update(principal, request.match_info["id"], metadata))
 
     async def delete(self, request: web.Request) -> web.Response:

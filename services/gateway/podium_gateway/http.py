@@ -9,7 +9,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from podium_core.config.tenants import CLIENT, GRADER
 from podium_core.domain.clock import Clock
-from podium_core.domain.errors import Code, PodiumError
+from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.runtime.http_server import SERVER, ConnectionLimits, listen
 from podium_gateway.admission import Admission
 from podium_gateway.answers import Front, RunFailedError
@@ -38,6 +38,7 @@ _PPM = 1_000_000
 _JSON = "application/json"
 _UNAVAILABLE = 503
 _MESSAGES_PATH = "/v1/messages"
+_ONCE = ("Authorization", "X-Api-Key", "Idempotency-Key")
 _CONNECTIONS = ConnectionLimits()
 
 
@@ -191,6 +192,7 @@ def _render_errors(telemetry: RunTelemetry) -> Middleware:
     @web.middleware
     async def render_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
+            _refuse_repeated(request)
             return await handler(request)
         except PodiumError as error:
             telemetry.refused(error)
@@ -212,6 +214,13 @@ def _render_errors(telemetry: RunTelemetry) -> Middleware:
             return error_response(failure, request.path)
 
     return render_errors
+
+
+def _refuse_repeated(request: web.Request) -> None:
+    """Refuse a header that comes twice where whoever stands in front may have read the other one."""
+    for name in _ONCE:
+        if len(request.headers.getall(name, ())) > 1:
+            raise invalid(f"the header {name} may come once", reason="HEADER_REPEATED", param=name)
 
 
 def error_response(error: PodiumError, path: str = "") -> web.Response:

@@ -63,7 +63,7 @@ def test_malformed_json_names_line_and_column() -> None:
         (b'{"x": "\\ud800"}', "half of a surrogate pair"),
         (b'{"\\udfff": 1}', "half of a surrogate pair"),
         (b'{"x": "\xff"}', "not UTF-8: byte 7"),
-        ("\ufeff{}".encode(), "malformed JSON"),
+        ("\ufeff{}".encode(), "byte order mark"),
     ],
 )
 def test_ambiguous_bodies_are_refused(body: bytes, says: str) -> None:

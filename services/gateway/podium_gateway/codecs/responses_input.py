@@ -26,6 +26,8 @@ def decode_input(value: object) -> list[_Fields]:
         return [{"role": "user", "content": value}]
     made: list[_Fields] = []
     pictures: list[object] = []
+    if not isinstance(value, list):
+        raise refuse("input", f"must be a string or an array of items, not {kind_of(value)}")
     for index, item in enumerate(as_array(value, "input", at_least=1)):
         path = f"input[{index}]"
         fields = as_object(item, path)

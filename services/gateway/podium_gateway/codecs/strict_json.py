@@ -36,6 +36,10 @@ def parse_object(body: bytes) -> dict[str, object]:
             parse_int=_integer,
         )
     except json.JSONDecodeError as error:
+        if text.startswith("\ufeff"):
+            raise _refused(
+                "the body begins with a byte order mark; send it without", "MALFORMED_JSON"
+            ) from None
         place = f"line {error.lineno} column {error.colno}"
         raise _refused(f"malformed JSON at {place}: {error.msg}", "MALFORMED_JSON") from None
     except RecursionError:
