@@ -22,16 +22,29 @@ _FOR_EVER = "for ever"
 def erase(arguments: argparse.Namespace, console: Console, home: Home, settings: CliSettings) -> int:
     """Erase the content of runs; say under which leaf each is erased."""
     client = audit_client(arguments, home, settings)
-    body = {"run_ids": arguments.run, "basis": arguments.basis, "case_id": arguments.case}
-    answer = asyncio.run(client.send("/v1/erasures", body))
-    for run in answer.get("erased") or ():
-        console.print(f"{run.get('run_id')} is erased under leaf {run.get('leaf_index')}")
-    for run in answer.get("refused") or ():
-        console.print(f"{run.get('run_id')} is held; the refusal is leaf {run.get('leaf_index')}")
+    body = {
+        "run_ids": arguments.run,
+        "subject_id": arguments.subject,
+        "everything": arguments.everything,
+        "basis": arguments.basis,
+        "case_id": arguments.case,
+    }
+    refused = 0
+    while True:
+        answer = asyncio.run(client.send("/v1/erasures", body))
+        for run in answer.get("erased") or ():
+            console.print(f"{run.get('run_id')} is erased under leaf {run.get('leaf_index')}")
+        for run in answer.get("refused") or ():
+            refused += 1
+            console.print(f"{run.get('run_id')} is held; the refusal is leaf {run.get('leaf_index')}")
+        if not answer.get("remaining"):
+            break
+    if answer.get("forgotten"):
+        console.print("Whose the pseudonym was is forgotten.")
     console.print(
         f"Backups of the key store may still hold the keys for {answer.get('final_after_days')} days."
     )
-    return 1 if answer.get("refused") else 0
+    return 1 if refused else 0
 
 
 def hold(arguments: argparse.Namespace, console: Console, home: Home, settings: CliSettings) -> int:

@@ -5,6 +5,9 @@ import argparse
 ERASE = """examples:
   podium erase RUN --basis subject_request
   podium erase RUN RUN2 --basis contract_ended --case C-17
+  podium erase --subject ada@example.com --basis subject_request
+                                 every run for whoever the client called so
+  podium erase --everything --basis contract_ended
 
 Needs a key with the role privacy. The words go and their keys with them; that
 the run took place stays provable. A run under a legal hold is refused, and the
@@ -53,7 +56,9 @@ def add_to(
     reads: argparse.ArgumentParser,
 ) -> None:
     """Add what each takes besides where audit is."""
-    erase.add_argument("run", nargs="+", metavar="RUN", help="ids of runs")
+    erase.add_argument("run", nargs="*", metavar="RUN", help="ids of runs")
+    erase.add_argument("--subject", default="", metavar="ID", help="every run for this user of the client's")
+    erase.add_argument("--everything", action="store_true", help="every run of the tenant that has ended")
     erase.add_argument("--basis", required=True, choices=BASES, metavar="BASIS", help=_BASIS)
     erase.add_argument("--case", default="", metavar="ID", help="the case it belongs to; it is recorded")
     hold.add_argument("run", nargs="*", metavar="RUN", help="ids of runs")

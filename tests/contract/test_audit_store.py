@@ -6,7 +6,7 @@ from sqlite3 import connect
 
 import pytest
 
-from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow, SealedRun
+from podium_audit.custody_rows import ControlRow, ErasureRow, KeptRun, ReadRow, SubjectRow
 from podium_audit.keys import ENCRYPTION_KEY_FILE, FileKeyWrapper, init_keys
 from podium_audit.ports import (
     Batch,
@@ -396,7 +396,7 @@ def test_a_log_of_an_older_version_is_taken_over(
     older.commit(batch)
     older.close()
     with connect(tmp_path / "log.db") as database:
-        for table in ("controls", "erasures", "reads", *missing):
+        for table in ("controls", "erasures", "reads", "subjects", *missing):
             database.execute(f"DROP TABLE {table}")
         if version < 5:
             database.execute("ALTER TABLE runs DROP COLUMN key_budget_usd_micros")
@@ -467,7 +467,20 @@ def test_runs_expire_by_their_end_unless_they_are_open_erased_or_anothers(store:
         return [row.run_no for row in rows]
 
     assert (expired(401), expired(400), expired(401, 3), expired(401, 0, 1)) == ([3, 4], [3], [4], [3])
-    assert store.expired_runs("acme", sealed_before_us=401, after_no=0, limit=1) == [SealedRun(3, "run_3")]
+    assert store.expired_runs("acme", sealed_before_us=401, after_no=0, limit=1) == [KeptRun(3, "run_3")]
+
+
+def test_runs_for_a_person_are_found_by_pseudonym(store: LogStore) -> None:
+    for number in range(1, 5):
+        batch = one_run(number, 2 * (number - 1))
+        batch.seals = [SealRow(number, number * 100, "answered", 0, 0)] if number != 2 else []
+        batch.subjects = [SubjectRow("acme", "sub_b" if number == 4 else "sub_a", number)]
+        store.commit(batch)
+    assert [row.run_no for row in store.runs_of_subject("acme", "sub_a", 9)] == [1, 2, 3]
+    assert store.runs_of_subject("acme", "sub_a", 1) == [KeptRun(1, "run_1")]
+    assert store.runs_of_subject("other", "sub_a", 9) == []
+    store.commit(Batch(erasures=[ErasureRow(1, "run_1", "acme", 2, 3)]))
+    assert [row.run_no for row in store.runs_of_subject("acme", "sub_a", 9)] == [2, 3]
 
 
 def test_reads_are_listed_by_tenant_newest_first(store: LogStore) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from podium_audit.commands import HISTORY_EVENTS
-from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow, SealedRun
+from podium_audit.custody_rows import ControlRow, ErasureRow, KeptRun, ReadRow, SubjectRow
 from podium_audit.ports import (
     USE_KEY_FIELDS,
     Batch,
@@ -45,6 +45,7 @@ class FakeLogStore:
     control_rows: dict[tuple[str, str, str], ControlRow] = field(default_factory=dict)
     erasure_rows: dict[int, ErasureRow] = field(default_factory=dict)
     read_rows: list[ReadRow] = field(default_factory=list)
+    subject_rows: list[SubjectRow] = field(default_factory=list)
     facets: set[FacetRow] = field(default_factory=set)
     failures: int = 0
     commits: int = 0
@@ -108,6 +109,7 @@ class FakeLogStore:
             self.uses_[place] = row if before is None else _added(before, row)
         self.control_rows.update((row[:3], row) for row in batch.controls)
         self.read_rows.extend(batch.reads)
+        self.subject_rows.extend(batch.subjects)
         for erasure in batch.erasures:
             self._erase(erasure)
         if batch.checkpoint is not None:
@@ -239,10 +241,10 @@ class FakeLogStore:
 
     def expired_runs(
         self, tenant_id: str, *, sealed_before_us: int, after_no: int, limit: int
-    ) -> list[SealedRun]:
+    ) -> list[KeptRun]:
         """Return runs that ended before then and are not erased."""
         rows = [
-            SealedRun(row.run_no, row.run_id)
+            KeptRun(row.run_no, row.run_id)
             for row in self.runs.values()
             if row.tenant_id == tenant_id
             and row.run_no > after_no
@@ -251,6 +253,14 @@ class FakeLogStore:
             and row.run_no not in self.erasure_rows
         ]
         return sorted(rows)[:limit]
+
+    def runs_of_subject(self, tenant_id: str, subject: str, limit: int) -> list[KeptRun]:
+        """Return runs for a person that are not erased."""
+        wanted = {row.run_no for row in self.subject_rows if row[:2] == (tenant_id, subject)}
+        wanted -= self.erasure_rows.keys()
+        return sorted(KeptRun(row.run_no, row.run_id) for row in self.runs.values() if row.run_no in wanted)[
+            :limit
+        ]
 
     def reads(self, tenant_id: str, *, before_index: int | None, limit: int) -> list[ReadRow]:
         """Return reads, newest first."""

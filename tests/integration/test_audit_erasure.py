@@ -4,7 +4,9 @@ import json
 import shutil
 from pathlib import Path
 from sqlite3 import connect
+from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from podium.audit.v1 import audit_service_pb2 as pb
@@ -14,6 +16,9 @@ from podium_verifier.summary import render
 from podium_verifier.verify import Verified, verify_export
 from tests.fakes.audit_service import RunningAudit, running_audit
 from tests.fakes.leaves import leaves_in
+
+if TYPE_CHECKING:
+    from tests.fakes.postgres_server import PostgresServer
 
 CANARY = b"canary-5f2e: the patient's name is Ada"
 BASIS = {"basis": "subject_request"}
@@ -251,3 +256,100 @@ async def test_bad_input_is_named(tmp_path: Path, tls_dir: Path, path: str, body
         status, answer = await audit.post(path, "officer", body)
         assert status in (400, 404)
         assert param in answer["error"]["message"]
+
+
+USER = "canary-9d1c@example.com"
+
+
+async def test_a_person_is_a_pseudonym_until_everything_of_theirs_is_erased(
+    tmp_path: Path, tls_dir: Path
+) -> None:
+    async with running_audit(tmp_path, tls_dir) as audit:
+        await audit.run("run_1", subject_id=USER)
+        await audit.run("run_2", subject_id=USER)
+        await audit.run("run_3", subject_id="somebody-else")
+        await audit.run("run_4", subject_id=USER, tenant_id="other", principal_id="key3")
+        opened = leaves_in(tmp_path, "opened")
+        names = [leaf["facts"]["subject"] for leaf in opened]
+        assert names[0] == names[1]
+        assert len({*names}) == 3, "another tenant's user is another person"
+        assert USER.encode() not in bytes_in(tmp_path / "data", "**/*.db*")
+        _, data = await audit.get("/v1/runs/run_1/export", "key1")
+        assert isinstance(verify_export(data), Verified)
+
+        assert (await audit.get("/v1/runs/run_1", "key1"))[1]["erased_under_leaf"] is None
+        erase_user = {"subject_id": USER, "basis": "subject_request"}
+        _, answer = await audit.post("/v1/erasures", "officer", erase_user)
+        assert ([run["run_id"] for run in answer["erased"]], answer["forgotten"]) == (
+            ["run_1", "run_2"],
+            True,
+        )
+        assert (await audit.post("/v1/erasures", "officer", erase_user))[0] == 404
+        await audit.run("run_5", subject_id=USER)
+        assert leaves_in(tmp_path, "opened")[-1]["facts"]["subject"] not in names
+        assert [leaf["run_id"] for leaf in leaves_in(tmp_path, "erased")] == ["run_1", "run_2"]
+
+
+async def test_a_person_whose_runs_are_held_or_go_on_is_not_forgotten(tmp_path: Path, tls_dir: Path) -> None:
+    async with running_audit(tmp_path, tls_dir) as audit:
+        await audit.run("run_1", subject_id=USER)
+        await audit.run("run_2", subject_id=USER)
+        await audit.post("/v1/holds", "officer", {"case_id": "c", "run_ids": ["run_1"]})
+        erase_user = {"subject_id": USER, "basis": "subject_request"}
+        status, answer = await audit.post("/v1/erasures", "officer", erase_user)
+        assert (status, [run["run_id"] for run in answer["erased"]]) == (200, ["run_2"])
+        status, answer = await audit.post("/v1/erasures", "officer", erase_user)
+        assert (status, [run["run_id"] for run in answer["refused"]]) == (409, ["run_1"])
+        await audit.run("run_3", until="open", subject_id=USER)
+        status, answer = await audit.post("/v1/erasures", "officer", erase_user)
+        assert (status, "run_3 goes on" in answer["error"]["message"]) == (409, True)
+        assert len({leaf["facts"]["subject"] for leaf in leaves_in(tmp_path, "opened")}) == 1
+
+
+async def test_a_tenant_that_leaves_is_erased_whole_and_no_other(tmp_path: Path, tls_dir: Path) -> None:
+    async with running_audit(tmp_path, tls_dir) as audit:
+        for number in range(66):
+            await audit.run(f"run_{number}")
+        await audit.run("theirs", tenant_id="other", principal_id="key3")
+        order = {"everything": True, "basis": "contract_ended"}
+        _, answer = await audit.post("/v1/erasures", "officer", order)
+        assert (len(answer["erased"]), answer["remaining"]) == (64, 2)
+        _, answer = await audit.post("/v1/erasures", "officer", order)
+        assert (len(answer["erased"]), answer["remaining"]) == (2, 0)
+        assert (await audit.get("/v1/runs/theirs", "key3"))[1]["contents"][0]["text"] == "What is 2+2?"
+
+
+async def test_on_postgresql_replicas_finish_each_others_erasures(
+    tmp_path: Path, tls_dir: Path, postgres: "PostgresServer"
+) -> None:
+    named: dict[str, Any] = {
+        "database_url": postgres.new_database(),
+        "key_database_url": postgres.new_database(),
+    }
+    async with (
+        running_audit(tmp_path, tls_dir, **named) as first,
+        running_audit(tmp_path, tls_dir, **named) as second,
+    ):
+        await first.run("run_1", subject_id=USER)
+        await second.run("run_2", subject_id=USER)
+        decided = BeginErasure(Event("e", b"d", "audit"), "run_1", "acme", "officer", "subject_request")
+        await first.audit.commit.submit(decided)
+        assert await second.audit.eraser.finish_pending() == 1
+        assert await first.audit.eraser.finish_pending() == 0
+        order = {"subject_id": USER, "basis": "subject_request"}
+        status, answer = await first.post("/v1/erasures", "officer", order)
+        assert (status, [run["run_id"] for run in answer["erased"]]) == (200, ["run_2"])
+        for audit in (first, second):
+            for run_id in ("run_1", "run_2"):
+                _, page = await audit.get(f"/v1/runs/{run_id}", "key1")
+                assert page["erased_under_leaf"] is not None
+                assert all(part["erased"] for part in page["contents"])
+        assert (await first.post("/v1/holds", "officer", {"case_id": "c", "everything": True}))[0] == 200
+        assert (await second.get("/v1/holds"))[1]["total"] == 1
+        assert (await second.get("/v1/reads"))[1]["total"] >= 4
+    with psycopg.connect(named["database_url"]) as database:
+        assert database.execute("SELECT count(*) FROM contents").fetchone() == (0,)
+    with psycopg.connect(named["key_database_url"]) as database:
+        query = "SELECT count(*) FROM run_keys WHERE key_no IN (SELECT unnest(%s::bigint[]))"
+        assert database.execute(query, ([1],)).fetchone() == (0,)
+        assert database.execute("SELECT count(*) FROM subjects").fetchone() == (0,)

@@ -51,7 +51,8 @@ FACTS: Mapping[str, shape.Check] = {
             "refusal_reason": text,
             "continues_run_id": text,
             "has_plan": flag,
-        }
+        },
+        {"subject": text},
     ),
     "plan": record(
         {

@@ -40,6 +40,7 @@ from podium_audit.limit_servicer import LimitServicer
 from podium_audit.log import Log
 from podium_audit.proofs.anchoring import Anchoring
 from podium_audit.proofs.places import places
+from podium_audit.pseudonyms import Pseudonyms
 from podium_audit.query.http import RunLists
 from podium_audit.readers import Readers
 from podium_audit.sealing import Reaper, Sealer
@@ -156,11 +157,11 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     commit = _group_commit(log, settings, telemetry, clock)
     guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
     conversations = _conversations(files, settings, clock)
-    await _start(files, guard, commit, conversations, [leases, meters])
+    names = files.pseudonyms(wait_s=settings.commit_wait_s)
+    await _start(files, guard, commit, conversations, [leases, meters, names])
     readers, anchoring = await _reading(files, settings, clock)
     sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
     warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
-    audit_servicer = _audit_servicer(log, commit, sealer, leases, warnings, settings, telemetry)
     intake = _intake(files, settings, clock)
     eraser = Eraser(commit, conversations, files.run_keys, readers, ids, settings.key_backup_days)
     bare = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, anchoring, intake)
@@ -168,13 +169,13 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
         commit,
-        audit_servicer,
+        _audit_servicer(log, commit, sealer, leases, warnings, names, settings, telemetry),
         _conversation_servicer(conversations, commit, ids, settings, tenants),
         StopServicer(commit, lambda: log.stops),
         LimitServicer(meters),
         UsageServicer(readers, log, lambda: tenants.current),
         GradeServicer(commit, lambda: log.grade_tallies),
-        _pages(bare, eraser),
+        _pages(bare, eraser, names),
         reaper,
         guard,
         log,
@@ -187,14 +188,14 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         warnings,
         sealer,
         readers,
-        [part for part in (leases, meters) if isinstance(part, Opened)],
+        [part for part in (leases, meters, names) if isinstance(part, Opened)],
         settings.drain_s,
     )
 
 
-def _pages(http: AuditHttp, eraser: Eraser) -> AuditHttp:
+def _pages(http: AuditHttp, eraser: Eraser, names: Pseudonyms) -> AuditHttp:
     """Return the application with the rooms that build upon it."""
-    return replace(http, more=(RunLists(http), CustodyPages(http, eraser)))
+    return replace(http, more=(RunLists(http), CustodyPages(http, eraser, names)))
 
 
 def _keeps_content(tenants: Watched[Tenants]) -> Callable[[str], bool]:
@@ -243,6 +244,7 @@ def _audit_servicer(
     sealer: Sealer,
     leases: Leases,
     warnings: BudgetWarnings,
+    names: Pseudonyms,
     settings: AuditSettings,
     telemetry: Telemetry,
 ) -> AuditServicer:
@@ -252,6 +254,7 @@ def _audit_servicer(
         leases,
         RecordSpans(telemetry.tracer),
         warnings,
+        names,
         cancelled=log.cancelled,
         max_content_bytes=settings.max_content_bytes,
         max_buffered_bytes=settings.max_buffered_bytes,

@@ -80,6 +80,8 @@ class OpenRun:
     continues_run_id: str = ""
     tenant_budget_usd_micros: int | None = None
     key_budget_usd_micros: int | None = None
+    subject: str = ""
+    """The pseudonym of the person it is for."""
 
 
 @dataclass(frozen=True, slots=True)

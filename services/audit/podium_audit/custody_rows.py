@@ -46,8 +46,16 @@ class ReadRow(NamedTuple):
     case_id: str
 
 
-class SealedRun(NamedTuple):
-    """A run that has ended and is not erased."""
+class SubjectRow(NamedTuple):
+    """A run for a person, whom it names by pseudonym."""
+
+    tenant_id: str
+    subject: str
+    run_no: int
+
+
+class KeptRun(NamedTuple):
+    """A run whose erasure has not begun."""
 
     run_no: int
     run_id: str
@@ -66,8 +74,12 @@ class CustodyReader(Protocol):
 
     def expired_runs(
         self, tenant_id: str, *, sealed_before_us: int, after_no: int, limit: int
-    ) -> list[SealedRun]:
+    ) -> list[KeptRun]:
         """Return a tenant's runs that ended before then and whose erasure has not begun, by `run_no`."""
+        ...
+
+    def runs_of_subject(self, tenant_id: str, subject: str, limit: int) -> list[KeptRun]:
+        """Return runs for a person whose erasure has not begun, by `run_no`."""
         ...
 
     def reads(self, tenant_id: str, *, before_index: int | None, limit: int) -> list[ReadRow]:

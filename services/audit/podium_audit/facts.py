@@ -39,6 +39,7 @@ def opened(command: OpenRun) -> dict[str, Any]:
         "refusal_reason": command.refusal_reason,
         "continues_run_id": command.continues_run_id,
         "has_plan": command.plan is not None,
+        **({"subject": command.subject} if command.subject else {}),
     }
 
 

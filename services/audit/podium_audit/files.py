@@ -12,10 +12,12 @@ from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.head_guard import HeadGuard
 from podium_audit.ports import ConversationStore, LogStore, RunKeys, StoreError
 from podium_audit.proofs import history
+from podium_audit.pseudonyms import Pseudonyms, PseudonymStore
 from podium_audit.readers import View
 from podium_audit.settings import AuditSettings
 from podium_audit.stores.anchors import SqliteAnchors
 from podium_audit.stores.conversations import SqliteConversations
+from podium_audit.stores.pseudonyms import SqlitePseudonyms
 from podium_audit.stores.run_keys import SqliteKeyReader, SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
@@ -61,6 +63,15 @@ class Files:
             key_reader.close()
 
         return View(reader, key_reader, close)
+
+    def pseudonyms(self, *, wait_s: float) -> Pseudonyms:
+        """Return the pseudonyms of the people that runs are for; connected at the first one."""
+        store: PseudonymStore
+        if self.installation is not None:
+            store = self.installation.pseudonyms()
+        else:
+            store = SqlitePseudonyms(self.data_dir / RUN_KEYS_FILE, busy_s=wait_s)
+        return Pseudonyms(store, self.wrapper, wait_s=wait_s)
 
     def close(self) -> None:
         """Let go of them."""

@@ -5,10 +5,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from podium_audit import grades, stops
+from podium_audit import custody_index, grades, stops
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import Event
-from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow
+from podium_audit.custody_rows import ControlRow, ErasureRow
 from podium_audit.facts import FORMAT_VERSION, Draft
 from podium_audit.money import TenantBook
 from podium_audit.parts import PartReader
@@ -155,8 +155,7 @@ class LogState:
                     self._parts.stage(row, part.part.data, keep=draft.type in _OFTEN_SENT)
                 else:
                     self._parts.hold(run, row, part.part.data)
-            if draft.type == "read":
-                batch.reads.append(_read_row(index, record))
+            custody_index.add(batch, index, run_no, record)
             self.book.count_leaf(tenant_id)
             if run is not None:
                 self._evolve(run, index, record)
@@ -382,17 +381,3 @@ def check_note(signer: CheckpointSigner, checkpoint: CheckpointRow, root: bytes)
         raise StoreError(f"the database's last checkpoint is not valid: {error}") from None
     if (stated.size, stated.root) != (checkpoint.size, root):
         raise StoreError("the database's tree does not fit its last checkpoint")
-
-
-def _read_row(index: int, record: dict[str, Any]) -> ReadRow:
-    facts = record["facts"]
-    return ReadRow(
-        index,
-        record["tenant_id"],
-        record["time_us"],
-        facts["principal_id"],
-        facts["action"],
-        record["run_id"],
-        facts["with_content"],
-        facts.get("case_id", ""),
-    )

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from podium_audit.custody_rows import ControlRow, CustodyReader, ErasureRow, ReadRow
+from podium_audit.custody_rows import ControlRow, CustodyReader, ErasureRow, ReadRow, SubjectRow
 from podium_audit.run_search import FacetRow, RunSearch
 from podium_core.domain.conversation import ItemRange
 
@@ -163,6 +163,7 @@ class Batch:
     erasures: list[ErasureRow] = field(default_factory=list)
     """In place of the run's row. With an `erased_index` the run's contents are deleted in the same commit."""
     reads: list[ReadRow] = field(default_factory=list)
+    subjects: list[SubjectRow] = field(default_factory=list)
     checkpoint: CheckpointRow | None = None
 
 

@@ -15,6 +15,7 @@ from podium_audit.commands import AppendPlan
 from podium_audit.group_commit import GroupCommit, unavailable
 from podium_audit.leases import Leases
 from podium_audit.performing import OPERATIONS, Performing, handlers_of
+from podium_audit.pseudonyms import Pseudonyms
 from podium_audit.sealing import Sealer
 from podium_audit.telemetry import RecordSpans
 from podium_core.domain.errors import Code, PodiumError, invalid
@@ -50,6 +51,7 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         leases: Leases,
         spans: RecordSpans,
         warnings: BudgetWarnings,
+        pseudonyms: Pseudonyms,
         *,
         cancelled: Callable[[Iterable[str]], list[str]],
         max_content_bytes: int,
@@ -60,6 +62,7 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         self._leases = leases
         self._spans = spans
         self._warnings = warnings
+        self._pseudonyms = pseudonyms
         self._cancelled = cancelled
         self._max_content_bytes = max_content_bytes
         self._max_buffered_bytes = max_buffered_bytes
@@ -77,6 +80,8 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
 
     async def OpenRun(self, request: pb.OpenRunRequest, context: _Context) -> pb.OpenRunResponse:  # noqa: N802
         """Open a run; the answer holds a receipt when it was refused."""
+        if request.subject_id:
+            request.subject_id = await self._pseudonyms.of(request.tenant_id, request.subject_id)
         with self._spans.record("open", request.run_id) as span:
             applied = await self._commit.submit(wire.open_run(request, caller_of(context)))
             span.committed(applied)

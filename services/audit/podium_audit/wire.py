@@ -45,6 +45,7 @@ def open_run(request: pb.OpenRunRequest, service: str) -> commands.OpenRun:
         lease_ms=request.lease_ms,
         refusal_reason=request.refusal_reason,
         continues_run_id=request.continues_run_id,
+        subject=request.subject_id,
         tenant_budget_usd_micros=request.tenant_budget_usd_micros if request.has_tenant_budget else None,
         key_budget_usd_micros=(
             request.key_budget_usd_micros if request.HasField("key_budget_usd_micros") else None

@@ -75,6 +75,7 @@ class Runs:
             named_worker_id=asked.worker_id,
             tenant_budget_usd_micros=tenant.budget_usd_micros,
             key_budget_usd_micros=principal.key_budget_usd_micros,
+            subject_id=asked.parameters.subject_id,
             parameters=asked.parameters.passed,
             max_output_tokens=asked.parameters.max_output_tokens,
             stream=asked.parameters.stream,

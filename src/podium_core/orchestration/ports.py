@@ -260,6 +260,7 @@ class OpenedRun:
     key_budget_usd_micros: int | None = None
     refusal_reason: str = ""
     continues_run_id: str = ""
+    subject_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ class RunRequest:
     named_worker_id: str | None = None
     tenant_budget_usd_micros: int | None = None
     key_budget_usd_micros: int | None = None
+    subject_id: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
     max_output_tokens: int | None = None
     stream: bool = False
@@ -117,4 +118,5 @@ class RunRequest:
             key_budget_usd_micros=self.key_budget_usd_micros,
             refusal_reason=refusal_reason,
             continues_run_id=self.continues_run_id,
+            subject_id=self.subject_id,
         )

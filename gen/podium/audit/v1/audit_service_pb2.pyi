@@ -20,7 +20,7 @@ class Content(_message.Message):
     def __init__(self, part_id: _Optional[str] = ..., name: _Optional[str] = ..., media_type: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class OpenRunRequest(_message.Message):
-    __slots__ = ("event_id", "run_id", "kind", "tenant_id", "principal_id", "requested_model", "verdicts", "caps", "plan", "contents", "pool_digest", "price_digest", "policy_digest", "trace_id", "lease_ms", "refusal_reason", "continues_run_id", "tenant_budget_usd_micros", "has_tenant_budget", "key_budget_usd_micros")
+    __slots__ = ("event_id", "run_id", "kind", "tenant_id", "principal_id", "requested_model", "verdicts", "caps", "plan", "contents", "pool_digest", "price_digest", "policy_digest", "trace_id", "lease_ms", "refusal_reason", "continues_run_id", "tenant_budget_usd_micros", "has_tenant_budget", "key_budget_usd_micros", "subject_id")
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +41,7 @@ class OpenRunRequest(_message.Message):
     TENANT_BUDGET_USD_MICROS_FIELD_NUMBER: _ClassVar[int]
     HAS_TENANT_BUDGET_FIELD_NUMBER: _ClassVar[int]
     KEY_BUDGET_USD_MICROS_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_ID_FIELD_NUMBER: _ClassVar[int]
     event_id: str
     run_id: str
     kind: _plan_pb2.RunKind
@@ -61,7 +62,8 @@ class OpenRunRequest(_message.Message):
     tenant_budget_usd_micros: int
     has_tenant_budget: bool
     key_budget_usd_micros: int
-    def __init__(self, event_id: _Optional[str] = ..., run_id: _Optional[str] = ..., kind: _Optional[_Union[_plan_pb2.RunKind, str]] = ..., tenant_id: _Optional[str] = ..., principal_id: _Optional[str] = ..., requested_model: _Optional[str] = ..., verdicts: _Optional[_Iterable[_Union[_plan_pb2.Verdict, _Mapping]]] = ..., caps: _Optional[_Union[_plan_pb2.Caps, _Mapping]] = ..., plan: _Optional[_Union[PlanRecord, _Mapping]] = ..., contents: _Optional[_Iterable[_Union[Content, _Mapping]]] = ..., pool_digest: _Optional[str] = ..., price_digest: _Optional[str] = ..., policy_digest: _Optional[str] = ..., trace_id: _Optional[str] = ..., lease_ms: _Optional[int] = ..., refusal_reason: _Optional[str] = ..., continues_run_id: _Optional[str] = ..., tenant_budget_usd_micros: _Optional[int] = ..., has_tenant_budget: _Optional[bool] = ..., key_budget_usd_micros: _Optional[int] = ...) -> None: ...
+    subject_id: str
+    def __init__(self, event_id: _Optional[str] = ..., run_id: _Optional[str] = ..., kind: _Optional[_Union[_plan_pb2.RunKind, str]] = ..., tenant_id: _Optional[str] = ..., principal_id: _Optional[str] = ..., requested_model: _Optional[str] = ..., verdicts: _Optional[_Iterable[_Union[_plan_pb2.Verdict, _Mapping]]] = ..., caps: _Optional[_Union[_plan_pb2.Caps, _Mapping]] = ..., plan: _Optional[_Union[PlanRecord, _Mapping]] = ..., contents: _Optional[_Iterable[_Union[Content, _Mapping]]] = ..., pool_digest: _Optional[str] = ..., price_digest: _Optional[str] = ..., policy_digest: _Optional[str] = ..., trace_id: _Optional[str] = ..., lease_ms: _Optional[int] = ..., refusal_reason: _Optional[str] = ..., continues_run_id: _Optional[str] = ..., tenant_budget_usd_micros: _Optional[int] = ..., has_tenant_budget: _Optional[bool] = ..., key_budget_usd_micros: _Optional[int] = ..., subject_id: _Optional[str] = ...) -> None: ...
 
 class PlanRecord(_message.Message):
     __slots__ = ("plan", "model_digest", "choices", "usage", "seed", "generation_count", "fallback_reason", "tokenizer_digest", "template_digest")

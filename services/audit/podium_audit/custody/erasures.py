@@ -37,7 +37,8 @@ def begin(run: RunState, command: BeginErasure, hold_ids: Sequence[str]) -> list
     if command.case_id:
         limits.check_id("case_id", command.case_id)
     if run.outcome is None:
-        raise PodiumError(Code.CONFLICT, "the run goes on: stop it first", reason="RUN_OPEN")
+        message = f"the run {command.run_id} goes on: stop it first"
+        raise PodiumError(Code.CONFLICT, message, reason="RUN_OPEN")
     facts = {"principal_id": command.principal_id, "basis": command.basis, "case_id": command.case_id}
     if run.erasure_index is not None:
         return []

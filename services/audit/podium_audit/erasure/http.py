@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from http import HTTPStatus
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,8 +13,11 @@ from podium_audit import pages
 from podium_audit.commands import CustodyCommand, Event, GiveApproval, PlaceHold, ReleaseHold, RequestApproval
 from podium_audit.custody import approvals, holds, policies
 from podium_audit.custody.approvals import CHANGE_RETENTION, READ_CONTENT, RELEASE_HOLD, approval_of
+from podium_audit.custody_rows import ControlRow, KeptRun
 from podium_audit.erasure.eraser import AT_ONCE, Eraser, Order
 from podium_audit.http import DEFAULT_LIMIT, MAX_LIMIT, AuditHttp, Glimpse
+from podium_audit.pseudonyms import MAX_SUBJECT_CHARS, Pseudonyms
+from podium_audit.readers import View
 from podium_core.config.tenants import AUDITOR, CUSTODIAN, INVESTIGATOR, PRIVACY, Principal
 from podium_core.domain.errors import Code, PodiumError, invalid
 
@@ -34,6 +37,8 @@ _DEFAULT_VALID_S: Final = 86_400
 _US_PER_S: Final = 1_000_000
 _NS_PER_US: Final = 1_000
 _MAX_INDEX: Final = 2**53
+_NEVER_US: Final = 2**62
+_MAX_FOUND: Final = 1_024
 
 Ident = Annotated[str, Field(min_length=1, max_length=128)]
 
@@ -43,7 +48,9 @@ class _Body(BaseModel):
 
 
 class _ErasureBody(_Body):
-    run_ids: Annotated[list[Ident], Field(min_length=1, max_length=AT_ONCE)]
+    run_ids: Annotated[list[Ident], Field(max_length=AT_ONCE)] = []
+    subject_id: Annotated[str, Field(max_length=MAX_SUBJECT_CHARS)] = ""
+    everything: bool = False
     basis: Ident
     case_id: Annotated[str, Field(max_length=128)] = ""
 
@@ -65,12 +72,21 @@ class _ApprovalBody(_Body):
     valid_s: Annotated[int, Field(ge=60, le=7 * 86_400)] = _DEFAULT_VALID_S
 
 
+class _Wanted(NamedTuple):
+    """Runs to erase now, how many wait for another call, and whether these are all there are."""
+
+    now: list[str]
+    later: int
+    is_all: bool
+
+
 @dataclass(frozen=True, slots=True)
 class CustodyPages:
     """The pages, and the application that they belong to."""
 
     base: AuditHttp
     eraser: Eraser
+    pseudonyms: Pseudonyms
 
     def add_to(self, app: web.Application) -> None:
         """Add their routes."""
@@ -88,7 +104,8 @@ class CustodyPages:
         principal = _only(request, PRIVACY)
         body = await _read(request, _ErasureBody)
         order = Order(principal.tenant.tenant_id, principal.key_id, body.basis, body.case_id)
-        done = await self.eraser.erase(list(dict.fromkeys(body.run_ids)), order)
+        wanted = await self._wanted(order.tenant_id, body)
+        done = await self.eraser.erase(wanted.now, order)
         erased = [each for each in done if not each.refusal]
         refused = [each for each in done if each.refusal]
         answer: dict[str, Any] = {
@@ -97,13 +114,43 @@ class CustodyPages:
                 {"run_id": each.run_id, "leaf_index": each.leaf_index, "reason": each.refusal}
                 for each in refused
             ],
+            "remaining": wanted.later,
             "final_after_days": self.eraser.key_backup_days,
         }
-        status = HTTPStatus.OK if erased else HTTPStatus.CONFLICT
-        if not erased:
+        if body.subject_id and wanted.is_all and not refused:
+            await self.pseudonyms.forget(order.tenant_id, body.subject_id)
+            answer["forgotten"] = True
+        status = HTTPStatus.CONFLICT if refused and not erased else HTTPStatus.OK
+        if status is HTTPStatus.CONFLICT:
             message = "a legal hold protects what was to be erased; the refusal is on record"
             answer["error"] = {"code": Code.CONFLICT.value, "message": message}
         return web.json_response(answer, status=status, headers=pages.HEADERS)
+
+    async def _wanted(self, tenant_id: str, body: _ErasureBody) -> _Wanted:
+        """Return which runs to erase by this call, and how many after it; those under a hold come last."""
+        if bool(body.run_ids) + bool(body.subject_id) + body.everything != 1:
+            raise invalid("name run_ids, or subject_id, or say everything: true", param="run_ids")
+        if body.run_ids:
+            return _Wanted(list(dict.fromkeys(body.run_ids)), 0, is_all=False)
+        pseudonym = ""
+        if body.subject_id:
+            pseudonym = await self.pseudonyms.find(tenant_id, body.subject_id) or ""
+            if not pseudonym:
+                raise PodiumError(Code.NOT_FOUND, "no run is for such a user", reason="SUBJECT_UNKNOWN")
+
+        def found(view: View) -> tuple[list[KeptRun], list[ControlRow]]:
+            if pseudonym:
+                rows = view.log.runs_of_subject(tenant_id, pseudonym, _MAX_FOUND)
+            else:
+                rows = view.log.expired_runs(
+                    tenant_id, sealed_before_us=_NEVER_US, after_no=0, limit=_MAX_FOUND
+                )
+            return rows, view.log.controls(holds.HOLD, tenant_id)
+
+        rows, held = await self.base.readers.ask(found, tenant_id=tenant_id)
+        free = [row.run_id for row in rows if not holds.over(held, row.run_id)]
+        now = (free or [row.run_id for row in rows])[:AT_ONCE]
+        return _Wanted(now, max(0, len(free) - AT_ONCE), is_all=len(now) == len(rows))
 
     async def _holds(self, request: web.Request) -> web.Response:
         principal = _only(request, AUDITOR, PRIVACY)

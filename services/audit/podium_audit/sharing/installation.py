@@ -15,6 +15,7 @@ from podium_audit.stores.postgres.leases import PostgresLeases
 from podium_audit.stores.postgres.log_schema import WRITER
 from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.postgres.meters import PostgresMeters
+from podium_audit.stores.postgres.pseudonyms import PostgresPseudonyms
 from podium_audit.stores.postgres.run_keys import PostgresKeyReader, PostgresRunKeys
 from podium_audit.stores.postgres.spans import PostgresSpans
 from podium_core.domain.clock import Clock
@@ -41,6 +42,10 @@ class Installation:
     def run_keys(self) -> PostgresRunKeys:
         """Return the keys, to hand out and to look up."""
         return PostgresRunKeys(self._key_session(), self._wrapper)
+
+    def pseudonyms(self) -> PostgresPseudonyms:
+        """Return the pseudonyms of the people that runs are for."""
+        return PostgresPseudonyms(self._key_session())
 
     def conversations(self) -> PostgresConversations:
         """Return the conversation items."""

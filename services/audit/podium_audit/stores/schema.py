@@ -2,7 +2,7 @@
 
 from podium_audit.stores import sqlite_custody
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 _STOPS = """CREATE TABLE stops (
         tenant_id TEXT NOT NULL,
@@ -95,6 +95,7 @@ STEPS = {
         *_RUN_INDEXES,
         *_FILL_FACETS,
     ),
+    7: (sqlite_custody.SUBJECTS,),
 }
 """By the version they start from: what brings an older log to the next version."""
 
@@ -155,6 +156,7 @@ STATEMENTS = (
     _GRADE_TALLIES,
     _USES,
     *sqlite_custody.STATEMENTS,
+    sqlite_custody.SUBJECTS,
     "CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT",
     *(
         f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table}"

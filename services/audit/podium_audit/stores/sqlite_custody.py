@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow, SealedRun
+from podium_audit.custody_rows import ControlRow, ErasureRow, KeptRun, ReadRow
 
 STATEMENTS = (
     """CREATE TABLE controls (
@@ -37,6 +37,12 @@ STATEMENTS = (
     ) STRICT""",
     "CREATE INDEX reads_of_tenant ON reads (tenant_id, leaf_index)",
 )
+SUBJECTS = """CREATE TABLE subjects (
+        tenant_id TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        run_no INTEGER NOT NULL REFERENCES runs (run_no),
+        PRIMARY KEY (tenant_id, subject, run_no)
+    ) STRICT, WITHOUT ROWID"""
 FILL_READS = """INSERT INTO reads
     SELECT leaf_index, json_extract(record, '$.tenant_id'), json_extract(record, '$.time_us'),
         json_extract(record, '$.facts.principal_id'), json_extract(record, '$.facts.action'),
@@ -49,6 +55,7 @@ TABLES = {
     "controls": ("INSERT OR REPLACE INTO controls", 5),
     "erasures": ("INSERT OR REPLACE INTO erasures", 6),
     "reads": ("INSERT INTO reads", 8),
+    "subjects": ("INSERT INTO subjects", 3),
 }
 
 _NO_INDEX = 2**62
@@ -91,7 +98,7 @@ class SqliteCustodyReads:
 
     def expired_runs(
         self, tenant_id: str, *, sealed_before_us: int, after_no: int, limit: int
-    ) -> list[SealedRun]:
+    ) -> list[KeptRun]:
         """Return a tenant's runs that ended before then and whose erasure has not begun, by `run_no`."""
         rows = self._all(
             "SELECT run_no, runs.run_id FROM runs JOIN seals USING (run_no)"
@@ -103,7 +110,20 @@ class SqliteCustodyReads:
             sealed_before_us,
             limit,
         )
-        return [SealedRun(*row) for row in rows]
+        return [KeptRun(*row) for row in rows]
+
+    def runs_of_subject(self, tenant_id: str, subject: str, limit: int) -> list[KeptRun]:
+        """Return runs for a person whose erasure has not begun, by `run_no`."""
+        rows = self._all(
+            "SELECT run_no, runs.run_id FROM subjects JOIN runs USING (run_no)"
+            " WHERE subjects.tenant_id = ? AND subject = ?"
+            " AND NOT EXISTS (SELECT 1 FROM erasures WHERE erasures.run_no = runs.run_no)"
+            " ORDER BY run_no LIMIT ?",
+            tenant_id,
+            subject,
+            limit,
+        )
+        return [KeptRun(*row) for row in rows]
 
     def reads(self, tenant_id: str, *, before_index: int | None, limit: int) -> list[ReadRow]:
         """Return who read what of a tenant, newest first."""

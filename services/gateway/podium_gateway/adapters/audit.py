@@ -200,6 +200,7 @@ class AuditRecorder(RecorderPort):
             lease_ms=self._leases.lease_ms,
             refusal_reason=opened.refusal_reason,
             continues_run_id=opened.continues_run_id,
+            subject_id=opened.subject_id,
             tenant_budget_usd_micros=opened.tenant_budget_usd_micros or 0,
             has_tenant_budget=opened.tenant_budget_usd_micros is not None,
             key_budget_usd_micros=opened.key_budget_usd_micros,

@@ -44,6 +44,8 @@ class Parameters:
     metadata: Mapping[str, str]
     answer_count: int = 1
     is_stored: bool = False
+    subject_id: str = ""
+    """The client's own user for whom it asks, by the id the client gave."""
 
 
 def decode_parameters(body: Mapping[str, object]) -> Parameters:
@@ -68,6 +70,7 @@ def decode_parameters(body: Mapping[str, object]) -> Parameters:
         stream=stream,
         include_usage=_include_usage(given, stream=stream),
         metadata=decode_metadata(given.get("metadata", {})),
+        subject_id=str(passed.get("safety_identifier") or passed.get("user") or ""),
         answer_count=as_integer(given.get("n", 1), "n", at_least=1, at_most=_MAX_ANSWERS),
         is_stored=as_boolean(given.get("store", False), "store"),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, LiteralString
 
-from podium_audit.custody_rows import ControlRow, ErasureRow, ReadRow, SealedRun
+from podium_audit.custody_rows import ControlRow, ErasureRow, KeptRun, ReadRow
 from podium_audit.ports import CheckpointRow, RunRow, SealRow, UseRow
 from podium_audit.run_search import RunSearch
 from podium_audit.stores.postgres.connection import Session
@@ -152,7 +152,7 @@ class PostgresReads:
 
     def expired_runs(
         self, tenant_id: str, *, sealed_before_us: int, after_no: int, limit: int
-    ) -> list[SealedRun]:
+    ) -> list[KeptRun]:
         """Return a tenant's runs that ended before then and whose erasure has not begun, by `run_no`."""
         rows = self._all(
             "SELECT run_no, run_id FROM runs JOIN seals USING (run_no)"
@@ -164,7 +164,20 @@ class PostgresReads:
             before=sealed_before_us,
             limit=limit,
         )
-        return [SealedRun(*row) for row in rows]
+        return [KeptRun(*row) for row in rows]
+
+    def runs_of_subject(self, tenant_id: str, subject: str, limit: int) -> list[KeptRun]:
+        """Return runs for a person whose erasure has not begun, by `run_no`."""
+        rows = self._all(
+            "SELECT run_no, run_id FROM subjects JOIN runs USING (run_no, tenant_id)"
+            " WHERE tenant_id = %(tenant)s AND subject = %(subject)s"
+            " AND NOT EXISTS (SELECT FROM erasures WHERE erasures.run_no = runs.run_no)"
+            " ORDER BY run_no LIMIT %(limit)s",
+            tenant=tenant_id,
+            subject=subject,
+            limit=limit,
+        )
+        return [KeptRun(*row) for row in rows]
 
     def reads(self, tenant_id: str, *, before_index: int | None, limit: int) -> list[ReadRow]:
         """Return who read what of a tenant, newest first."""

@@ -330,8 +330,26 @@ _FACETS: tuple[LiteralString, ...] = (
     "CREATE INDEX runs_of_principal ON runs (tenant_id, principal_id, run_no) INCLUDE (opened_us)",
 )
 
+_SUBJECTS: tuple[LiteralString, ...] = (
+    """CREATE TABLE subjects (
+        tenant_id text NOT NULL,
+        subject text NOT NULL,
+        run_no bigint NOT NULL,
+        PRIMARY KEY (tenant_id, subject, run_no)
+    )""",
+    "GRANT SELECT, INSERT ON subjects TO podium_audit_writer",
+    "GRANT SELECT ON subjects TO podium_audit_reader",
+    "ALTER TABLE subjects ENABLE ROW LEVEL SECURITY",
+    "ALTER TABLE subjects FORCE ROW LEVEL SECURITY",
+    "CREATE POLICY of_writer ON subjects TO podium_audit_writer USING (true) WITH CHECK (true)",
+    "CREATE POLICY of_owner ON subjects TO CURRENT_USER USING (true)",
+    """CREATE POLICY of_reader ON subjects FOR SELECT TO podium_audit_reader
+        USING (tenant_id = nullif(current_setting('podium.tenant_id', true), ''))""",
+)
+
 STEPS: Final[Steps] = (
     (*_ROLES, *_TABLES, *_RIGHTS, *_APPEND_ONLY, *_TILE),
     _CUSTODY,
     _FACETS,
+    _SUBJECTS,
 )

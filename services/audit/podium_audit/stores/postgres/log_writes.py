@@ -28,6 +28,7 @@ _TABLES: Final[dict[str, tuple[str, ...]]] = {
     "contents": (_INTEGER, _BIGINT, _INTEGER, _TEXT, _BYTES),
     "open_runs": (_BIGINT,),
     "history": (_BIGINT, _BYTES),
+    "subjects": (_TEXT, _TEXT, _BIGINT),
     "reads": (_BIGINT, _TEXT, _BIGINT, _TEXT, _TEXT, _TEXT, _BOOLEAN, _TEXT),
     "run_facets": (_TEXT, _TEXT, _TEXT, _BIGINT),
 }
@@ -105,6 +106,7 @@ def write(connection: Connection, batch: Batch) -> None:
         "open_runs": [(row.run_no,) for row in batch.runs],
         "history": _history(batch),
         "reads": batch.reads,
+        "subjects": batch.subjects,
         "run_facets": batch.facets,
     }
     for table, rows in rows_of.items():
