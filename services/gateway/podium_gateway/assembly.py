@@ -16,6 +16,7 @@ from podium_gateway.admission import Admission
 from podium_gateway.auth import Authenticator
 from podium_gateway.background import Background
 from podium_gateway.budgets import Budgets
+from podium_gateway.caps import MaxTier
 from podium_gateway.completions import StoredCompletions
 from podium_gateway.completions_routes import CompletionsRoutes
 from podium_gateway.continuations import Continuations, PausingRunner
@@ -85,7 +86,9 @@ def build_edge(
         clock=clock,
         ids=ids,
         caps=settings.caps,
-        podium_max_rounds=settings.podium_max_rounds,
+        max_tier=MaxTier(
+            settings.podium_max_rounds, settings.podium_max_quorum, settings.podium_max_straggler_wait_s
+        ),
         gate=backing.gate,
         grades=backing.grades,
         named=backing.named,

@@ -17,7 +17,7 @@ from podium_core.orchestration.request import RunRequest
 from podium_gateway.admission import Slot
 from podium_gateway.answers import AnswerContext, Asked, kept_events
 from podium_gateway.budgets import Budgets
-from podium_gateway.caps import effective_caps
+from podium_gateway.caps import MaxTier, effective_caps
 from podium_gateway.codecs.client_request import ClientRequest
 from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.model_names import model_not_found
@@ -43,7 +43,7 @@ class Runs:
     ids: IdFactory
     caps: Caps
     grades: GradePort
-    podium_max_rounds: int = 1
+    max_tier: MaxTier = MaxTier()
     gate: Callable[[], GateTable] = GateTable
     named: NamedModels = NamedModels()
     live: set[LiveRun] = field(default_factory=set)
@@ -58,7 +58,7 @@ class Runs:
         static_plan = self.named.static_plan(asked.name)
         _check_features(asked, pool)
         tenant = principal.tenant
-        caps = effective_caps(asked.wishes, tenant.caps, self.caps, asked.tier, self.podium_max_rounds)
+        caps = effective_caps(asked.wishes, tenant.caps, self.caps, asked.tier, self.max_tier)
         if asked.parameters.answer_count > 1 and caps.max_rounds > 1:
             raise refuse("n", "must be 1 where later rounds may revise the answer; use another model")
         return RunRequest(

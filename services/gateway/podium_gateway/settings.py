@@ -68,6 +68,10 @@ class GatewaySettings(ServiceSettings):
     """Most rounds of one run of the tier podium."""
     podium_max_rounds: Annotated[int, Field(ge=1, le=8)] = 3
     """Most rounds of one run of the tier podium-max: after each, the Conductor may revise or accept."""
+    podium_max_quorum: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
+    """As quorum, for the tier podium-max. Not set: as quorum."""
+    podium_max_straggler_wait_s: Annotated[float, Field(gt=0, le=3_600)] | None = None
+    """As straggler_wait_s, for the tier podium-max. Not set: as straggler_wait_s."""
     max_attempts_per_step: Annotated[int, Field(ge=1, le=10)] = 3
     """Most attempts of one step, its fallback worker's included."""
     quorum: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
