@@ -23,7 +23,7 @@ TENANTS_EXAMPLE = """\
 tenants:
   - id: research                     # letters, digits, dots, dashes, underscores
     budget_usd_per_month: "25.00"    # optional; a UTC calendar month, reserved before each call
-    warn_at_percent: [80]            # of the budget: one record per share and month, and in every answer
+    warn_at_percent: [80]            # of its and its keys' budgets: a record a month, and in every answer
     limits:                          # optional; of all its keys together, over every gateway
       requests_per_minute: 600       # in any 60 seconds
       tokens_per_minute: 400000      # everything billed: all steps, planning and retries

@@ -51,6 +51,23 @@ async def test_each_share_is_recorded_once_and_shown_from_then_on(tmp_path: Path
     ]
 
 
+async def test_a_keys_budget_is_warned_of_apart_from_its_tenants(tmp_path: Path, tls_dir: Path) -> None:
+    own: dict[str, Any] = {"key_budget_usd_micros": 150}
+    async with running_audit(tmp_path, tls_dir) as audit:
+        _warn_at(audit, 20, 50)
+        mine = [await audit.run(f"run_{n}", **BUDGET, **own, principal_id="key1") for n in range(2)]
+        other = await audit.run("run_2", **BUDGET, principal_id="key2")
+        noted = await _warnings(audit, "run_0", "run_1", "run_2")
+    assert [(one.budget.warn_percent, one.key_budget.warn_percent) for one in mine] == [(0, 20), (20, 50)]
+    assert (mine[1].key_budget.principal_id, mine[1].key_budget.settled_usd_micros) == ("key1", 80)
+    assert (other.budget.warn_percent, other.HasField("key_budget")) == (20, False)
+    assert [(run, facts.get("key", ""), facts["percent"]) for run, facts in noted] == [
+        ("run_0", "key1", "20"),
+        ("run_1", "", "20"),
+        ("run_1", "key1", "50"),
+    ]
+
+
 async def test_without_a_budget_there_is_nothing_to_warn_of(tmp_path: Path, tls_dir: Path) -> None:
     async with running_audit(tmp_path, tls_dir) as audit:
         _warn_at(audit, 1)

@@ -69,7 +69,7 @@ async def test_a_budget_that_is_nearly_used_is_told_with_every_answer() -> None:
         _, headers, text = await _post(edge)
         assert "x-podium-budget-warning" not in headers
         assert "budget" not in json.loads(text)["podium"]
-        edge.edge.handler.runs.budgets.heard("acme", Budget(month, 1_000, 850, 0, 80))
+        edge.edge.handler.runs.budgets.heard("acme", "", Budget(month, 1_000, 850, 0, 80))
         _, headers, text = await _post(edge)
         assert headers["x-podium-budget-warning"] == "80%"
         assert json.loads(text)["podium"]["budget"]["left_usd_micros"] == 150

@@ -1,4 +1,4 @@
-"""Warnings that a share of a tenant's budget is used: one record per share and month, whoever asks."""
+"""Warnings that a share of a tenant's or a key's budget is used: one record per share and month."""
 
 import asyncio
 import hashlib
@@ -30,10 +30,10 @@ class BudgetWarnings:
         self._told: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def after(self, run_id: str, money: TenantMoney | None) -> int:
-        """Hear of a tenant's money once a run is sealed; return the largest share that is used, or 0."""
-        tenant = None if money is None else self._tenants().by_id.get(money.tenant_id)
-        if money is None or tenant is None or not money.budget_usd_micros:
+    def after(self, run_id: str, money: TenantMoney) -> int:
+        """Hear of money once a run is sealed; return the largest share that is used, or 0."""
+        tenant = self._tenants().by_id.get(money.tenant_id)
+        if tenant is None or not money.budget_usd_micros:
             return 0
         used = [
             percent
@@ -50,7 +50,7 @@ class BudgetWarnings:
             await asyncio.wait(self._tasks)
 
     def _note(self, run_id: str, money: TenantMoney, percent: int) -> None:
-        event_id = f"budget:{money.tenant_id}:{money.month}:{percent}"
+        event_id = f"budget:{_owner(money)}:{money.month}:{percent}"
         if event_id in self._told:
             return
         if len(self._told) >= _MAX_TOLD:
@@ -63,6 +63,8 @@ class BudgetWarnings:
             "budget_usd_micros": str(money.budget_usd_micros),
             "spent_usd_micros": str(money.settled_usd_micros),
         }
+        if money.key_id:
+            facts["key"] = money.key_id
         note = AppendNote(Event(event_id, digest, "audit"), run_id, NOTE_KIND, facts)
         task = asyncio.create_task(self._append(note, money.tenant_id, percent))
         self._tasks.add(task)
@@ -77,3 +79,10 @@ class BudgetWarnings:
             return
         if applied.is_new:
             self._warned(tenant_id, percent)
+
+
+def _owner(money: TenantMoney) -> str:
+    """Return a name for whose money it is that fits an event id, which two full names would not."""
+    if not money.key_id:
+        return money.tenant_id
+    return "key:" + hashlib.sha256(f"{money.tenant_id}/{money.key_id}".encode()).hexdigest()[:32]

@@ -328,13 +328,14 @@ Command = OpenRun | RunCommand | SetStop | RecordHistory | CustodyCommand
 
 @dataclass(frozen=True, slots=True)
 class TenantMoney:
-    """A tenant's money of one month; `budget_usd_micros` None: not limited."""
+    """A tenant's money of one month, or that of its key `key_id`; `budget_usd_micros` None: not limited."""
 
     tenant_id: str
     month: str
     budget_usd_micros: int | None
     settled_usd_micros: int
     reserved_usd_micros: int
+    key_id: str = ""
 
 
 @dataclass(slots=True)
@@ -353,7 +354,7 @@ class Applied:
     open_attempts: int = 0
     run_leaf_indices: tuple[int, ...] = ()
     cost_usd_micros: int = 0
-    money: TenantMoney | None = None
+    money: tuple[TenantMoney, ...] = ()
     refusal: str = ""
     erased_index: int | None = None
     is_new: bool = field(default=True, compare=False)

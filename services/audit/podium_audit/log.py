@@ -370,15 +370,17 @@ class Log:
                 applied.open_attempts = len(run.open_attempts)
         return applied
 
-    def _money_of(self, run: RunState) -> TenantMoney:
+    def _money_of(self, run: RunState) -> tuple[TenantMoney, ...]:
+        """Return the budgets that the run counted against: its tenant's, its key's."""
         tenant_id, month = run.row.tenant_id, month_of(self._clock.now_ns() // _NS_PER_US)
-        book = self.state.book
-        return TenantMoney(
-            tenant_id,
-            month,
-            run.row.tenant_budget_usd_micros,
-            book.settled(tenant_id, month),
-            book.reserved(tenant_id, month),
+        budgets = (
+            ("", run.row.tenant_budget_usd_micros),
+            (run.row.principal_id, run.row.key_budget_usd_micros),
+        )
+        return tuple(
+            TenantMoney(tenant_id, month, budget, *self.money(tenant_id, month, key_id), key_id)
+            for key_id, budget in budgets
+            if budget is not None
         )
 
     def _run(self, run_id: str) -> RunState:

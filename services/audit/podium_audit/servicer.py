@@ -141,11 +141,15 @@ class AuditServicer(audit_service_pb2_grpc.AuditServiceServicer):
         with self._spans.record("seal", request.run_id) as span:
             applied = await self._sealer.seal(wire.seal(request, caller_of(context)))
             span.committed(applied)
-        percent = self._warnings.after(request.run_id, applied.money)
+        budgets = {
+            bool(money.key_id): wire.budget_state(money, self._warnings.after(request.run_id, money))
+            for money in applied.money
+        }
         return pb.SealResponse(
             receipt=wire.receipt(request.run_id, applied),
             cost_usd_micros=applied.cost_usd_micros,
-            budget=wire.budget_state(applied.money, percent),
+            budget=budgets.get(False),
+            key_budget=budgets.get(True),
         )
 
     async def Perform(  # noqa: N802

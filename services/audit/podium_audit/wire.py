@@ -163,17 +163,16 @@ def receipt(run_id: str, applied: commands.Applied) -> pb.Receipt:
     return pb.Receipt(run_id=run_id, leaf_indices=applied.run_leaf_indices, checkpoint=applied.checkpoint)
 
 
-def budget_state(money: commands.TenantMoney | None, warn_percent: int) -> pb.BudgetState | None:
-    """Return what a sealed run's tenant has spent; None without a budget."""
-    if money is None or money.budget_usd_micros is None:
-        return None
+def budget_state(money: commands.TenantMoney, warn_percent: int) -> pb.BudgetState:
+    """Return what a sealed run's tenant, or its key, has spent of its budget."""
     return pb.BudgetState(
         tenant_id=money.tenant_id,
         month=money.month,
-        budget_usd_micros=money.budget_usd_micros,
+        budget_usd_micros=money.budget_usd_micros or 0,
         settled_usd_micros=money.settled_usd_micros,
         reserved_usd_micros=money.reserved_usd_micros,
         warn_percent=warn_percent,
+        principal_id=money.key_id,
     )
 
 

@@ -1,4 +1,4 @@
-"""What this gateway last heard of tenants' budgets: whoever has used much of one is told with each answer."""
+"""What this gateway last heard of budgets: whoever has used much of one is told with each answer."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ _NANOS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A tenant's money of one month in USD micros; `warn_percent` 0: less is used than is worth a warning."""
+    """Money of one month in USD micros; `warn_percent` 0: less is used than is worth a warning."""
 
     month: str
     budget: int
@@ -21,34 +21,43 @@ class Budget:
 
 @dataclass(slots=True)
 class Budgets:
-    """The newest state of each tenant's budget, as the seals of its runs brought it."""
+    """The newest state of each tenant's and each key's budget, as the seals of their runs brought it.
+
+    Of the two that hold for a key, the one that is used up further is told.
+    """
 
     clock: Clock
-    _newest: dict[str, Budget] = field(default_factory=dict)
+    _newest: dict[tuple[str, str], Budget] = field(default_factory=dict)
 
-    def heard(self, tenant_id: str, budget: Budget) -> None:
-        """Take in what a seal has brought."""
-        self._newest[tenant_id] = budget
+    def heard(self, tenant_id: str, key_id: str, budget: Budget) -> None:
+        """Take in what a seal has brought: of a key, or of the whole tenant where `key_id` is empty."""
+        self._newest[tenant_id, key_id] = budget
 
-    def warning(self, tenant_id: str) -> Budget | None:
-        """Return the budget of this month if so much of it is used that its tenant wants to know."""
-        budget = self._newest.get(tenant_id)
-        if budget is None or not budget.warn_percent:
-            return None
+    def warning(self, tenant_id: str, key_id: str) -> tuple[str, Budget] | None:
+        """Return `key` or `tenant`, and its budget, if so much is used this month that one wants to know."""
         month = datetime.fromtimestamp(self.clock.now_ns() / _NANOS, UTC).strftime("%Y-%m")
-        return budget if budget.month == month else None
+        owners = {"key": (tenant_id, key_id), "tenant": (tenant_id, "")}
+        newest = {scope: self._newest.get(owner) for scope, owner in owners.items()}
+        used = [
+            (scope, budget)
+            for scope, budget in newest.items()
+            if budget is not None and budget.warn_percent and budget.month == month
+        ]
+        return max(used, key=lambda one: one[1].warn_percent, default=None)
 
-    def headers(self, tenant_id: str) -> dict[str, str]:
+    def headers(self, tenant_id: str, key_id: str) -> dict[str, str]:
         """Return the header that says so; none where there is nothing to say."""
-        budget = self.warning(tenant_id)
-        return {} if budget is None else {"x-podium-budget-warning": f"{budget.warn_percent}%"}
+        if not self._newest or (found := self.warning(tenant_id, key_id)) is None:
+            return {}
+        return {"x-podium-budget-warning": f"{found[1].warn_percent}%"}
 
-    def shown(self, tenant_id: str) -> dict[str, object] | None:
+    def shown(self, tenant_id: str, key_id: str) -> dict[str, object] | None:
         """Return what the `podium` object says of it."""
-        budget = self.warning(tenant_id)
-        if budget is None:
+        if not self._newest or (found := self.warning(tenant_id, key_id)) is None:
             return None
+        scope, budget = found
         return {
+            "scope": scope,
             "month": budget.month,
             "warning_percent": budget.warn_percent,
             "limit_usd_micros": budget.budget,

@@ -262,7 +262,7 @@ def _final_touch(
         claimant = request.get(CLAIMANT)
         if claimant is not None:
             response.headers.update(limiter.headers(claimant))
-            response.headers.update(budgets.headers(claimant.tenant.tenant_id))
+            response.headers.update(budgets.headers(claimant.tenant.tenant_id, claimant.key_id))
         if admission.is_draining:
             # Kept connections would bring the next request back to a gateway that is going away.
             response.headers["Connection"] = "close"

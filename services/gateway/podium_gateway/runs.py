@@ -94,7 +94,7 @@ class Runs:
         self, asked: ClientRequest, request: RunRequest, pool: Pool, started_ns: int
     ) -> AnswerContext:
         """Return what every answer to the request repeats."""
-        budget = partial(self.budgets.shown, request.tenant_id)
+        budget = partial(self.budgets.shown, request.tenant_id, request.principal_id)
         demo_workers = frozenset(worker.worker_id for worker in pool.workers if worker.is_demo)
         return AnswerContext(
             run_id=request.run_id,

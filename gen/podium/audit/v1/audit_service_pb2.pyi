@@ -267,30 +267,34 @@ class SealRequest(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., run_id: _Optional[str] = ..., outcome: _Optional[_Union[_plan_pb2.RunOutcome, str]] = ..., error_reason: _Optional[str] = ..., contents: _Optional[_Iterable[_Union[Content, _Mapping]]] = ...) -> None: ...
 
 class SealResponse(_message.Message):
-    __slots__ = ("receipt", "cost_usd_micros", "budget")
+    __slots__ = ("receipt", "cost_usd_micros", "budget", "key_budget")
     RECEIPT_FIELD_NUMBER: _ClassVar[int]
     COST_USD_MICROS_FIELD_NUMBER: _ClassVar[int]
     BUDGET_FIELD_NUMBER: _ClassVar[int]
+    KEY_BUDGET_FIELD_NUMBER: _ClassVar[int]
     receipt: Receipt
     cost_usd_micros: int
     budget: BudgetState
-    def __init__(self, receipt: _Optional[_Union[Receipt, _Mapping]] = ..., cost_usd_micros: _Optional[int] = ..., budget: _Optional[_Union[BudgetState, _Mapping]] = ...) -> None: ...
+    key_budget: BudgetState
+    def __init__(self, receipt: _Optional[_Union[Receipt, _Mapping]] = ..., cost_usd_micros: _Optional[int] = ..., budget: _Optional[_Union[BudgetState, _Mapping]] = ..., key_budget: _Optional[_Union[BudgetState, _Mapping]] = ...) -> None: ...
 
 class BudgetState(_message.Message):
-    __slots__ = ("tenant_id", "month", "budget_usd_micros", "settled_usd_micros", "reserved_usd_micros", "warn_percent")
+    __slots__ = ("tenant_id", "month", "budget_usd_micros", "settled_usd_micros", "reserved_usd_micros", "warn_percent", "principal_id")
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]
     MONTH_FIELD_NUMBER: _ClassVar[int]
     BUDGET_USD_MICROS_FIELD_NUMBER: _ClassVar[int]
     SETTLED_USD_MICROS_FIELD_NUMBER: _ClassVar[int]
     RESERVED_USD_MICROS_FIELD_NUMBER: _ClassVar[int]
     WARN_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_ID_FIELD_NUMBER: _ClassVar[int]
     tenant_id: str
     month: str
     budget_usd_micros: int
     settled_usd_micros: int
     reserved_usd_micros: int
     warn_percent: int
-    def __init__(self, tenant_id: _Optional[str] = ..., month: _Optional[str] = ..., budget_usd_micros: _Optional[int] = ..., settled_usd_micros: _Optional[int] = ..., reserved_usd_micros: _Optional[int] = ..., warn_percent: _Optional[int] = ...) -> None: ...
+    principal_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., month: _Optional[str] = ..., budget_usd_micros: _Optional[int] = ..., settled_usd_micros: _Optional[int] = ..., reserved_usd_micros: _Optional[int] = ..., warn_percent: _Optional[int] = ..., principal_id: _Optional[str] = ...) -> None: ...
 
 class Receipt(_message.Message):
     __slots__ = ("run_id", "leaf_indices", "checkpoint")

@@ -128,8 +128,10 @@ class AuditRecorder(RecorderPort):
             self._sealing -= 1
             if not self._sealing:
                 self._quiet.set()
-        if answer.HasField("budget"):
-            self._budgets.heard(answer.budget.tenant_id, _budget(answer.budget))
+        for name in ("budget", "key_budget"):
+            if answer.HasField(name):
+                state = getattr(answer, name)
+                self._budgets.heard(state.tenant_id, state.principal_id, _budget(state))
         return _receipt(answer.receipt)
 
     async def close(self) -> None:
