@@ -86,9 +86,7 @@ def build_edge(
         clock=clock,
         ids=ids,
         caps=settings.caps,
-        max_tier=MaxTier(
-            settings.podium_max_rounds, settings.podium_max_quorum, settings.podium_max_straggler_wait_s
-        ),
+        max_tier=_max_tier(settings),
         gate=backing.gate,
         grades=backing.grades,
         named=backing.named,
@@ -119,6 +117,12 @@ def build_edge(
         telemetry=observer,
         clock=clock,
         inner_step_output_tokens=settings.inner_step_output_tokens,
+    )
+
+
+def _max_tier(settings: GatewaySettings) -> MaxTier:
+    return MaxTier(
+        settings.podium_max_rounds, settings.podium_max_quorum, settings.podium_max_straggler_wait_s
     )
 
 
