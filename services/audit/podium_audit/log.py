@@ -8,7 +8,7 @@ is forgotten whole, and the state is read back from the store.
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from podium_audit import attempts, endings, grades, limits, opening, outside_runs, stops
+from podium_audit import attempts, endings, event_digests, grades, limits, opening, outside_runs, stops
 from podium_audit.checkpoint import Checkpoint, CheckpointSigner
 from podium_audit.commands import (
     AppendNote,
@@ -333,7 +333,9 @@ class Log:
 
     def _repeat(self, command: Command, known: EventRow) -> Applied:
         """Answer a command whose event is in the log already."""
-        if known.digest != command.event.digest:
+        run_id: str = getattr(command, "run_id", "")
+        run = self.state.find_run(run_id) if run_id else None
+        if (run_id and run is None) or not event_digests.is_same(run, command.event, known):
             raise PodiumError(
                 Code.CONFLICT,
                 "this event id was used for another request",
@@ -341,8 +343,6 @@ class Log:
                 param="event_id",
             )
         indices = tuple(range(known.first_index, known.first_index + known.leaf_count))
-        run_id: str = getattr(command, "run_id", "")
-        run = self._run(run_id) if run_id else None
         if isinstance(command, BeginAttempt) and run is not None:
             if known.event_id not in run.open_attempts:
                 raise PodiumError(

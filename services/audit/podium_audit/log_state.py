@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from podium_audit import custody_index, grades, stops
+from podium_audit import custody_index, event_digests, grades, stops
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.commands import Event
 from podium_audit.custody_rows import ControlRow, ErasureRow
@@ -159,7 +159,7 @@ class LogState:
             self.book.count_leaf(tenant_id)
             if run is not None:
                 self._evolve(run, index, record)
-        row_of_event = EventRow(event.event_id, event.digest, first, len(drafts))
+        row_of_event = EventRow(event.event_id, event_digests.of(run, event), first, len(drafts))
         batch.events.append(row_of_event)
         self._events[event.event_id] = row_of_event
         return tuple(range(first, self._tail.size))

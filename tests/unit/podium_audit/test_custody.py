@@ -114,6 +114,38 @@ def test_another_tenants_run_an_open_one_and_a_wrong_basis_are_refused() -> None
     assert refused(scene, finished()).reason == "ERASURE_UNKNOWN"
 
 
+def test_no_digest_of_what_was_said_outlives_its_key() -> None:
+    scene = LogScene()
+    opening = open_run()
+    scene.do(opening, begin(), seal(settle_open=True))
+    stored = scene.store.events_[opening.event.event_id].digest
+    plain = {row.digest for row in scene.store.events_.values()} & {opening.event.digest}
+    assert not plain
+    assert scene.do(opening).leaf_indices == (0, 1)
+    assert (
+        refused(scene, replace(opening, event=event("open.run_1", request="other"))).reason == "EVENT_REUSED"
+    )
+    scene.do(erasure())
+    scene.keys.erase([1])
+    late = end()
+    scene.do(late)
+    assert scene.store.events_[late.event.event_id].digest == bytes(32)
+    assert stored not in (opening.event.digest, bytes(32))
+    assert scene.do(opening).leaf_indices == (0, 1), "a repeated call is answered as before"
+    scene.restart()
+    assert scene.do(late).is_new is False
+
+
+def test_a_log_with_plain_digests_knows_its_calls_again() -> None:
+    scene = LogScene()
+    opening = open_run()
+    scene.do(opening)
+    row = scene.store.events_[opening.event.event_id]
+    scene.store.events_[row.event_id] = row._replace(digest=opening.event.digest)
+    scene.restart()
+    assert scene.do(opening).is_new is False
+
+
 def test_what_ends_late_is_settled_but_adds_no_content_to_an_erased_run() -> None:
     scene = LogScene()
     scene.do(open_run(), begin(), seal(settle_open=True))
