@@ -6,6 +6,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from tests.fakes.ports import free_ports
 _STARTS_WITHIN_S = 60
 _PLACES = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/pgsql-*/bin")
 SUPERUSER = "postgres"
+_STILL_THERE = "pre-existing shared memory block"
 
 
 def find_binaries() -> Path | None:
@@ -37,6 +39,19 @@ def _owner() -> str | None:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
     return next(name for name in (SUPERUSER, "nobody") if name in names)
+
+
+def as_owner(command: list[str]) -> list[str]:
+    """Return a command that turns itself into `command` as whom the server runs as.
+
+    subprocess's own `user` would fork this process, which gRPC's threads do not survive in the child.
+    """
+    owner = _owner()
+    if owner is None:
+        return command
+    entry = pwd.getpwnam(owner)
+    become = f"import os, sys; os.setgroups([]); os.setgid({entry.pw_gid}); os.setuid({entry.pw_uid})"
+    return [sys.executable, "-S", "-c", f"{become}; os.execv(sys.argv[1], sys.argv[1:])", *command]
 
 
 @dataclass(slots=True)
@@ -58,10 +73,9 @@ class PostgresServer:
             shutil.chown(self.home, owner)
         flags = ("-A", "trust", "-U", SUPERUSER, "--no-sync", "-E", "UTF8", "--locale", "C")
         subprocess.run(
-            [str(self.binaries / "initdb"), "-D", str(self.home / "data"), *flags],
+            as_owner([str(self.binaries / "initdb"), "-D", str(self.home / "data"), *flags]),
             check=True,
             capture_output=True,
-            user=owner,
             cwd=self.home,
         )
         self.start()
@@ -76,25 +90,27 @@ class PostgresServer:
             "max_connections": "200",
             "shared_buffers": "64MB",
         }
-        arguments = [f"-c{name}={value}" for name, value in settings.items()]
-        with (self.home / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [str(self.binaries / "postgres"), "-D", str(self.home / "data"), *arguments, *self.options],
-                stdout=log,
-                stderr=log,
-                user=_owner(),
-                cwd=self.home,
-            )
+        command = [str(self.binaries / "postgres"), "-D", str(self.home / "data")]
+        command += [f"-c{name}={value}" for name, value in settings.items()] + list(self.options)
+        process = self._process = self._spawn(command)
         deadline_s = time.monotonic() + _STARTS_WITHIN_S
         while True:
             try:
                 psycopg.connect(self.url("postgres"), connect_timeout=5).close()
             except psycopg.OperationalError:
-                if time.monotonic() > deadline_s or self._process.poll() is not None:
-                    raise RuntimeError((self.home / "server.log").read_text()[-2_000:]) from None
+                said = (self.home / "server.log").read_text()[-2_000:]
+                has_ended = process.poll() is not None
+                if time.monotonic() > deadline_s or (has_ended and _STILL_THERE not in said):
+                    raise RuntimeError(said) from None
                 time.sleep(0.02)
+                if has_ended:  # sessions of a server that was killed may outlive it by a moment
+                    process = self._process = self._spawn(command)
             else:
                 return
+
+    def _spawn(self, command: list[str]) -> "subprocess.Popen[bytes]":
+        with (self.home / "server.log").open("ab") as log:
+            return subprocess.Popen(as_owner(command), stdout=log, stderr=log, cwd=self.home)
 
     def url(self, database: str, user: str = SUPERUSER) -> str:
         """Return the URL of one of its databases."""

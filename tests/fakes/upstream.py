@@ -26,8 +26,9 @@ class Reply:
 
     `body` answers a plain request, `events` a streamed one; each is whatever bytes the test wants.
     `delay_s` passes before anything is sent, `gap_s` between events. `split` sends events in pieces of
-    that many bytes. `cut` breaks the connection instead of ending the answer. `echo_key` puts the
-    caller's Authorization header into body, events, headers and reason.
+    that many bytes. `held` holds the answer back until it is set. `cut` breaks the connection instead of
+    ending the answer. `echo_key` puts the caller's Authorization header into body, events, headers and
+    reason.
     """
 
     body: bytes = b""
@@ -36,6 +37,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     content_type: str = ""
     delay_s: float = 0.0
+    held: asyncio.Event | None = None
     gap_s: float = 0.0
     split: int = 0
     cut: bool = False
@@ -129,6 +131,8 @@ class Upstream:
     async def _answer(self, request: web.Request, body: bytes, reply: Reply) -> web.StreamResponse:
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
+        if reply.held is not None:
+            await reply.held.wait()
         echo = self.key_of(request) if reply.echo_key else ""
         is_stream = self.is_stream(request.path, body) and bool(reply.events)
         content_type = reply.content_type or ("text/event-stream" if is_stream else "application/json")

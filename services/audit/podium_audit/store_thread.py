@@ -23,6 +23,7 @@ class StoreThread:
         self._name = name
         self._wait_s = wait_s
         self._waiting = 0
+        self._is_well = True
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
 
     async def ask(self, work: Callable[[], T]) -> T:
@@ -58,7 +59,11 @@ class StoreThread:
 
     def _work(self, work: Callable[[], T]) -> T:
         try:
-            return work()
+            done = work()
         except StoreError:
-            _log.exception("the store of %s could not do it", self._name)
+            if self._is_well:
+                _log.exception("the store of %s cannot be used: refusing until it can", self._name)
+            self._is_well = False
             raise unavailable() from None
+        self._is_well = True
+        return done

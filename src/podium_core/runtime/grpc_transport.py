@@ -6,9 +6,10 @@ from typing import Final
 DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 _HEADER_BYTES = 32 * 1024
-_PING_EVERY_MS = 20_000
-_PING_TIMEOUT_MS = 5_000
+_PINGS_MS = (20_000, 5_000)
+"""How often a silent peer is pinged, and how long it may take to answer."""
 _PING_AT_MOST_EVERY_MS = 5_000
+_PING_TIMEOUT_OF_SEVERAL_MS = 3_000
 _RECONNECT_FIRST_MS = 50
 _RECONNECT_MAX_MS = 1_000
 _CONNECT_TIMEOUT_MS = 5_000
@@ -34,12 +35,14 @@ def server_options(max_message_bytes: int) -> Options:
 def client_options(target_name: str, *, may_be_several: bool = False) -> Options:
     """Return the arguments of a channel whose server must prove to be `target_name`.
 
-    Where it may be several servers, calls go round all that say they serve.
+    Where it may be several servers, calls go round all that say they serve, and one that is frozen or cut off
+    is given up within ten seconds: there are others to ask.
     """
+    keepalive = (_PING_AT_MOST_EVERY_MS, _PING_TIMEOUT_OF_SEVERAL_MS) if may_be_several else _PINGS_MS
     balancing: Options = [("grpc.service_config", _SERVICE_CONFIG)] if may_be_several else []
     return [
         *balancing,
-        *_both(DEFAULT_MAX_MESSAGE_BYTES),
+        *_both(DEFAULT_MAX_MESSAGE_BYTES, keepalive),
         ("grpc.ssl_target_name_override", target_name),
         ("grpc.default_authority", target_name),
         ("grpc.initial_reconnect_backoff_ms", _RECONNECT_FIRST_MS),
@@ -51,13 +54,14 @@ def client_options(target_name: str, *, may_be_several: bool = False) -> Options
     ]
 
 
-def _both(max_message_bytes: int) -> Options:
+def _both(max_message_bytes: int, pings_ms: tuple[int, int] = _PINGS_MS) -> Options:
+    every_ms, timeout_ms = pings_ms
     return [
         ("grpc.max_send_message_length", max_message_bytes),
         ("grpc.max_receive_message_length", max_message_bytes),
         ("grpc.max_metadata_size", _HEADER_BYTES),
         ("grpc.absolute_max_metadata_size", 2 * _HEADER_BYTES),
-        ("grpc.keepalive_time_ms", _PING_EVERY_MS),
-        ("grpc.keepalive_timeout_ms", _PING_TIMEOUT_MS),
+        ("grpc.keepalive_time_ms", every_ms),
+        ("grpc.keepalive_timeout_ms", timeout_ms),
         ("grpc.keepalive_permit_without_calls", 1),
     ]
