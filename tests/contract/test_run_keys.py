@@ -12,6 +12,7 @@ from podium_audit.ports import RunKeys, StoreError
 from podium_audit.stores.postgres.connection import Session
 from podium_audit.stores.postgres.run_keys import PostgresKeyReader, PostgresRunKeys
 from podium_audit.stores.run_keys import SqliteRunKeys
+from tests.fakes.postgres_server import PostgresServer
 
 Open = Callable[[], RunKeys]
 
@@ -124,6 +125,31 @@ class TestPostgresAlone:
         store = PostgresRunKeys(Session(database_url, wait_s=5), wrapper)
         with pytest.raises(StoreError, match="database of its own"):
             store.open(0)
+        store.close()
+
+    def test_an_erased_key_is_in_no_file_of_the_tables_once_they_are_vacuumed(
+        self, postgres: PostgresServer, wrapper: FileKeyWrapper
+    ) -> None:
+        url = postgres.new_database()
+        store = PostgresRunKeys(Session(url, wait_s=5), wrapper, pool_size=3)
+        store.open(0)
+        erased, kept = store.take()[0], store.take()[0]
+        with psycopg.connect(url, autocommit=True) as connection:
+            wrapped: dict[int, bytes] = dict(
+                connection.execute("SELECT key_no, wrapped FROM run_keys").fetchall()
+            )
+            (oid,) = (
+                connection.execute(
+                    "SELECT oid FROM pg_database WHERE datname = current_database()"
+                ).fetchone()
+                or ()
+            )
+            store.erase([erased])
+            connection.execute("VACUUM FULL run_keys")
+            connection.execute("CHECKPOINT")
+        files = [file.read_bytes() for file in (postgres.home / "data" / "base" / str(oid)).iterdir()]
+        assert any(wrapped[kept] in data for data in files), "else the search would find nothing at all"
+        assert not any(wrapped[erased] in data for data in files)
         store.close()
 
     def test_an_error_tells_no_secret(self, wrapper: FileKeyWrapper) -> None:
