@@ -8,6 +8,7 @@ from rich.console import Console
 
 from podium_cli import (
     ask,
+    bundle,
     custody,
     down,
     grade,
@@ -39,6 +40,7 @@ COMMANDS: Mapping[str, Callable[..., int]] = {
     "ask": ask.run,
     "calibrate": calibrate.run,
     "down": down.run,
+    "bundle": bundle.run,
     "erase": custody.erase,
     "grade": grade.run,
     "hold": custody.hold,

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from podium_cli import custody_arguments
+from podium_cli import bundle_arguments, custody_arguments
 from podium_cli.run_file import FILTERS
 from podium_core.config.tenants import ROLES
 from podium_core.domain.plan import MAX_STEPS
@@ -237,8 +237,10 @@ def _add_custody(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     approve = _add(commands, "approve", "ask for, list and give approvals", custody_arguments.APPROVE)
     reads = _add(commands, "reads", "list who read what", custody_arguments.READS)
     custody_arguments.add_to(erase, hold, approve, reads)
+    bundle = _add(commands, "bundle", "bundle runs in one file that proves itself", bundle_arguments.BUNDLE)
+    bundle_arguments.add_to(bundle)
     retention = _add(commands, "retention", "show how long records are kept", custody_arguments.RETENTION)
-    for command in (erase, hold, approve, reads, retention):
+    for command in (erase, hold, approve, reads, retention, bundle):
         command.add_argument("--audit-url", default="", metavar="URL", help=_AUDIT_URL)
         command.add_argument("--api-key", default="", metavar="KEY", help=_API_KEY)
 

@@ -1,7 +1,7 @@
 """Reads the log over HTTP, with the same API key that asks questions."""
 
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -95,11 +95,15 @@ class AuditClient:
 
     async def export(self, run_id: str, file: Path) -> None:
         """Write a run's export to `file`, for its owner only, all of it or nothing; that is recorded."""
+        await self.download(f"/v1/runs/{run_id}/export", [], file)
+
+    async def download(self, path: str, query: Sequence[tuple[str, str]], file: Path) -> None:
+        """Write what a page gives to `file`, for its owner only, all of it or nothing."""
         draft = file.with_name(f".{file.name}.part")
         if not file.parent.is_dir():  # said before the reading, which leaves a record
             raise CliError(f"there is no directory {file.parent}", hint="make it, or name another file")
         async with self._session() as session:
-            response = await self._get(session, f"/v1/runs/{run_id}/export", {})
+            response = await self._get(session, path, query)
             try:
                 draft.unlink(missing_ok=True)
                 draft.touch(mode=0o600)
@@ -129,7 +133,10 @@ class AuditClient:
         )
 
     async def _get(
-        self, session: aiohttp.ClientSession, path: str, query: Mapping[str, str]
+        self,
+        session: aiohttp.ClientSession,
+        path: str,
+        query: Mapping[str, str] | Sequence[tuple[str, str]],
     ) -> aiohttp.ClientResponse:
         try:
             response = await session.get(f"{self._url}{path}", params=query)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podium_audit.ports import Batch, CheckpointRow, EventRow, LeafRow, LogStore
+from podium_audit.ports import Batch, CheckpointRow, EventRow, LeafRow, LogStore, RunRow
 from podium_audit.shelves import shelf_of
 from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.sqlite import SqliteStore
@@ -45,4 +45,30 @@ def test_leaves_about_the_log_itself_are_found(
         )
     )
     assert store.history() == [(1, b"leaf 1"), (3, b"leaf 3")]
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["fake", "sqlite", "postgres"])
+def test_a_tenants_leaves_are_found_without_anybody_elses(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    store = opened(kind, request, tmp_path)
+    tenants = ("acme", "other", "", "acme", "acme")
+    run = RunRow(1, "run_1", "acme", "key1", "chat", "podium", 1, None, 1_000)
+    data = [b'{"at":%d,"tenant_id":"%s"}' % (at, name.encode()) for at, name in enumerate(tenants)]
+    store.begin()
+    store.commit(
+        Batch(
+            runs=[run],
+            leaves=[
+                LeafRow(at, 1 if at == 3 else None, data[at], name, SHELF) for at, name in enumerate(tenants)
+            ],
+            events=[EventRow(f"evt_{at}", b"." * 32, at, 1) for at in range(5)],
+            checkpoint=CheckpointRow(5, "note"),
+        )
+    )
+    assert store.tenant_leaves("acme", 0, 9) == [(0, data[0]), (3, data[3]), (4, data[4])]
+    assert store.tenant_leaves("acme", 1, 4) == [(3, data[3])]
+    assert store.tenant_leaves("other", 0, 9) == [(1, data[1])]
+    assert store.tenant_leaves("nobody", 0, 9) == []
     store.close()

@@ -167,6 +167,10 @@ class FakeLogStore:
             if row.run_no == run_no and (below is None or row.leaf_index < below)
         ]
 
+    def tenant_leaves(self, tenant_id: str, begin: int, end: int) -> list[tuple[int, bytes]]:
+        """Return a tenant's leaves."""
+        return [(row.leaf_index, row.data) for row in self.leaf_rows[begin:end] if row.tenant_id == tenant_id]
+
     def content(self, content_no: int) -> bytes | None:
         """Return sealed content."""
         return self.contents.get(content_no)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from podium_verifier.bundle import VerifiedBundle, is_bundle, verify_bundle
 from podium_verifier.faults import ExitCode, Fault, printable
-from podium_verifier.summary import render
+from podium_verifier.summary import render, render_bundle
 from podium_verifier.trust import Trust
 from podium_verifier.verify import verify_export
 
@@ -67,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         exit_on_error=False,
     )
-    parser.add_argument("file", type=Path, help="the export, <run id>.podium.jsonl")
+    parser.add_argument("file", type=Path, help="an export, <run id>.podium.jsonl, or a bundle, .zip")
     add_trust_arguments(parser)
     try:
         arguments = parser.parse_args(argv)
@@ -93,11 +94,11 @@ def verify_file(file: Path, asked: Asked) -> int:
         data = _read(file, MAX_EXPORT_BYTES)
     except (OSError, ValueError) as error:
         return _cannot_read(str(file), error)
-    result = verify_export(data, trust=trust)
+    result = verify_bundle(data, trust) if is_bundle(data) else verify_export(data, trust=trust)
     if isinstance(result, Fault):
         sys.stderr.write(f"NOT VERIFIED (exit code {result.code:d})\n  {result}\n")
         return result.code
-    sys.stdout.write(render(result))
+    sys.stdout.write(render_bundle(result) if isinstance(result, VerifiedBundle) else render(result))
     return result.exit_code
 
 

@@ -16,11 +16,14 @@ from podium_verifier import canonical_json, shape
 from podium_verifier.faults import ExitCode, fail
 
 FORMAT = "podium-export/1"
+"""The record of one run."""
+RECORDS_FORMAT = "podium-records/1"
+"""A tenant's records without a gap: `run_id` is empty, and there is no content."""
 
 _LEAF_LINE = {"index": shape.count, "leaf": shape.text, "proof": shape.list_of(shape.text)}
 _FIELDS: dict[str, Mapping[str, shape.Check]] = {
     "header": {
-        "format": shape.exactly(FORMAT),
+        "format": shape.one_of(FORMAT, RECORDS_FORMAT),
         "origin": shape.text,
         "run_id": shape.text,
         "tenant_id": shape.text,
@@ -45,6 +48,7 @@ _ONCE = frozenset({"header", "checkpoint", "end"})
 class Header:
     """What the export says it is."""
 
+    format: str
     origin: str
     run_id: str
     tenant_id: str

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from podium_verifier.bundle import VerifiedBundle
 from podium_verifier.faults import printable
 from podium_verifier.leaf_format import Leaf
 from podium_verifier.verify import Verified
@@ -16,6 +17,11 @@ _WIDTH = 80
 def render(verified: Verified) -> str:
     """Return the summary of a verified export, lines ended by newlines."""
     return "".join(f"{printable(line)}\n" for line in _lines(verified))
+
+
+def render_bundle(bundle: VerifiedBundle) -> str:
+    """Return the summary of a verified bundle, lines ended by newlines."""
+    return "".join(f"{printable(line)}\n" for line in _bundle_lines(bundle))
 
 
 def usd(micros: int) -> str:
@@ -61,6 +67,34 @@ def _erasure(verified: Verified) -> Iterator[str]:
         yield f"  erased     under leaf {leaf.index}, {facts['basis']}, by {by} at {_time(leaf.time_us)}"
     for leaf in verified.of_type("erasure_begun") if not erased else ():
         yield f"  erased     content is being erased since leaf {leaf.index}"
+
+
+def _bundle_lines(bundle: VerifiedBundle) -> Iterator[str]:
+    manifest = bundle.manifest
+    yield f"VERIFIED  bundle of {_counted(len(bundle.runs), 'run')} of the tenant {manifest['tenant_id']}"
+    if manifest["case_id"]:
+        yield f"  case       {manifest['case_id']}"
+    for run in bundle.runs:
+        (seal,) = run.of_type("sealed")
+        erased = f", content erased under leaf {run.erased_index}" if run.erased_index is not None else ""
+        cost = usd(seal.facts["cost_usd_micros"])
+        yield f"  run        {run.header.run_id}: {seal.facts['outcome']}, {cost}{erased}"
+    for run_id in manifest["open_runs"]:
+        yield f"  run        {run_id}: was still open"
+    yield "Proven:"
+    yield from _item(
+        f"each run's own export, as `podium verify` proves it; leaf {bundle.index} of the log"
+        " holds the digest of the manifest, which holds those of all files"
+    )
+    if bundle.record_count:
+        first, last = manifest["first_seq"], manifest["last_seq"]
+        yield from _item(
+            f"the tenant's records {first} to {last} are here, all {bundle.record_count}, and nobody else's"
+        )
+    if not bundle.key_is_pinned:
+        yield "Not proven:"
+        yield from _item("who signed: the log key came from the bundle itself; pin it with --key")
+    yield f"Log key: {manifest['vkey']}"
 
 
 def _verdicts(verdicts: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from podium_verifier.checkpoints import Anchor, Cosigned, check_anchors, check_kept, check_witnesses
 from podium_verifier.commitments import check_contents
-from podium_verifier.export_format import Export, Header, LeafLine, read_export
+from podium_verifier.export_format import FORMAT, Export, Header, LeafLine, read_export
 from podium_verifier.faults import ExitCode, Fault, FaultError, fail
 from podium_verifier.history import History, follow, read_history
 from podium_verifier.leaf_format import Leaf, read_leaf
@@ -68,35 +68,71 @@ def verify_export(
 
 
 def _verify(data: bytes, trust: Trust) -> Verified:
+    frame = open_frame(data, FORMAT, trust)
+    export = frame.export
+    check_run(export.header, frame.leaves)
+    check_contents(export, frame.leaves)
+    frame.check_digest()
+    sealed = max(leaf.index for leaf in frame.leaves if leaf.type == "sealed")
+    kept = check_kept(export, frame.anchors, frame.history, trust)
+    return Verified(
+        export.header,
+        frame.checkpoint,
+        frame.history,
+        trust.vkey is not None,
+        frame.leaves,
+        frame.anchors,
+        kept,
+        check_witnesses(frame.anchors, sealed, trust),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A file's leaves, shown to be in the log that its checkpoint fixes. What they tell is not judged yet."""
+
+    export: Export
+    checkpoint: Checkpoint
+    history: History
+    anchors: tuple[Anchor, ...]
+    leaves: tuple[Leaf, ...]
+
+    def check_digest(self) -> None:
+        """Check the last line, when everything before it has been judged; raise FaultError."""
+        if self.export.digest != self.export.stated_digest:
+            fail(
+                ExitCode.MALFORMED,
+                "the digest does not fit the lines before it",
+                line=self.export.end_line,
+            )
+
+
+def open_frame(data: bytes, form: str, trust: Trust) -> Frame:
+    """Return a file's leaves once key, checkpoints and proofs are right; raise FaultError."""
     export = read_export(data)
-    pinned = _pinned(trust)
+    if export.header.format != form:
+        fail(ExitCode.MALFORMED, f"the format is {export.header.format}, not {form}", line=1)
     current = _current_key(export.header)
     # What the history says holds once its leaves are shown to be in the log that the current key signed.
     history = read_history([read_leaf(leaf) for leaf in export.history], current)
-    if pinned is not None and follow(pinned, history.rotations) != current:
-        fail(ExitCode.CHECKPOINT, f"the export names another log key than {pinned.text}", line=1)
+    check_pinned(trust, history)
     checkpoint = _checkpoint(export, current)
     for leaf in (*export.history, *export.leaves):
-        _check_inclusion(leaf, checkpoint)
+        check_inclusion(leaf, checkpoint)
     anchors = check_anchors(export, checkpoint, history)
-    leaves = tuple(read_leaf(leaf) for leaf in export.leaves)
-    check_run(export.header, leaves)
-    check_contents(export, leaves)
-    if export.digest != export.stated_digest:
-        fail(ExitCode.MALFORMED, "the digest does not fit the lines before it", line=export.end_line)
-    kept = check_kept(export, anchors, history, trust)
-    sealed = max(leaf.index for leaf in leaves if leaf.type == "sealed")
-    cosigned = check_witnesses(anchors, sealed, trust)
-    return Verified(export.header, checkpoint, history, pinned is not None, leaves, anchors, kept, cosigned)
+    return Frame(export, checkpoint, history, anchors, tuple(read_leaf(leaf) for leaf in export.leaves))
 
 
-def _pinned(trust: Trust) -> LogKey | None:
+def check_pinned(trust: Trust, history: History) -> None:
+    """Check that the reader's key, if there is one, leads to the log's; raise FaultError."""
     if trust.vkey is None:
-        return None
+        return
     try:
-        return parse_vkey(trust.vkey)
+        pinned = parse_vkey(trust.vkey)
     except ValueError as error:
         fail(ExitCode.USAGE, f"--key: {error}")
+    if follow(pinned, history.rotations) != history.current:
+        fail(ExitCode.CHECKPOINT, f"the export names another log key than {pinned.text}", line=1)
 
 
 def _current_key(header: Header) -> LogKey:
@@ -116,7 +152,8 @@ def _checkpoint(export: Export, key: LogKey) -> Checkpoint:
         fail(ExitCode.CHECKPOINT, str(error), line=_CHECKPOINT_LINE)
 
 
-def _check_inclusion(leaf: LeafLine, checkpoint: Checkpoint) -> None:
+def check_inclusion(leaf: LeafLine, checkpoint: Checkpoint) -> None:
+    """Check that a leaf is in the log that a checkpoint fixes; raise FaultError."""
     if not is_included(leaf_hash(leaf.data), leaf.index, checkpoint.size, leaf.proof, checkpoint.root):
         fail(
             ExitCode.NOT_IN_LOG,

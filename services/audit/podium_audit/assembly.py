@@ -5,6 +5,7 @@ Apart from `__main__`, so that tests can have a whole service without a process.
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import grpc
@@ -24,6 +25,7 @@ from podium_audit import (
     usage_servicer,
 )
 from podium_audit.budget_warnings import BudgetWarnings
+from podium_audit.bundles.http import BundlePages
 from podium_audit.conversation_servicer import ConversationServicer
 from podium_audit.conversations import Conversations
 from podium_audit.erasure.eraser import Eraser
@@ -175,7 +177,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
         LimitServicer(meters),
         UsageServicer(readers, log, lambda: tenants.current),
         GradeServicer(commit, lambda: log.grade_tallies),
-        _pages(bare, eraser, names),
+        _pages(bare, eraser, names, settings.data_dir),
         reaper,
         guard,
         log,
@@ -193,9 +195,10 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     )
 
 
-def _pages(http: AuditHttp, eraser: Eraser, names: Pseudonyms) -> AuditHttp:
+def _pages(http: AuditHttp, eraser: Eraser, names: Pseudonyms, spool_dir: Path) -> AuditHttp:
     """Return the application with the rooms that build upon it."""
-    return replace(http, more=(RunLists(http), CustodyPages(http, eraser, names)))
+    rooms = RunLists(http), CustodyPages(http, eraser, names), BundlePages(http, spool_dir)
+    return replace(http, more=rooms)
 
 
 def _keeps_content(tenants: Watched[Tenants]) -> Callable[[str], bool]:

@@ -20,31 +20,50 @@ from podium_audit.tiles import TileNodes, inclusion_proof
 from podium_core.domain import merkle
 
 FORMAT = "podium-export/1"
+RECORDS_FORMAT = "podium-records/1"
 
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True)
-class ExportOf:
-    """What is exported, under which checkpoint.
+class Under:
+    """The checkpoint that a file is under.
 
     `since` asks how that continues a smaller log, `anchors` are what ties the log down outside.
     """
 
-    found: FoundRun
     origin: str
     vkey: str
     note: str
     size: int
-    with_content: bool
     since: int | None = None
     anchors: Sequence[AnchorRow] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ExportOf:
+    """What is exported, under which checkpoint."""
+
+    found: FoundRun
+    under: Under
+    with_content: bool
+
+
 def lines(view: View, export: ExportOf) -> Iterator[bytes]:
     """Yield the lines of the file, each with its newline. Raises StoreError."""
+    return _ended(_body(view, export))
+
+
+def record_lines(
+    view: View, under: Under, tenant_id: str, leaves: Sequence[tuple[int, bytes]]
+) -> Iterator[bytes]:
+    """Yield the lines of a file of a tenant's records, `podium-records/1`. Raises StoreError."""
+    return _ended(_records(view, under, tenant_id, leaves))
+
+
+def _ended(body: Iterator[dict[str, Any]]) -> Iterator[bytes]:
     count, digest = 1, sha256()
-    for line in _body(view, export):
+    for line in body:
         data = _encode(line).encode() + b"\n"
         count += 1
         digest.update(data)
@@ -54,45 +73,64 @@ def lines(view: View, export: ExportOf) -> Iterator[bytes]:
 
 
 def _body(view: View, export: ExportOf) -> Iterator[dict[str, Any]]:
-    row = export.found.row
-    leaves = view.log.leaves_of(row.run_no, below=export.size)
+    row, under = export.found.row, export.under
+    leaves = view.log.leaves_of(row.run_no, below=under.size)
     with_content = export.with_content and _is_kept(view, leaves)
     key = view.keys.get(row.key_no) if with_content else None
-    yield {
-        "line": "header",
-        "format": FORMAT,
-        "origin": export.origin,
-        "run_id": row.run_id,
-        "tenant_id": row.tenant_id,
-        "vkey": export.vkey,
-        "with_content": key is not None,
-    }
-    yield {"line": "checkpoint", "note": export.note}
+    yield _header(FORMAT, under, row.tenant_id, row.run_id, with_content=key is not None)
     nodes = TileNodes(view.log)
-    for index, data in view.log.history():
-        if index < export.size:
-            yield _leaf("history", nodes, index, data, export.size)
-    yield from _anchors(view, nodes, export)
-    if export.since is not None:
-        proof = merkle.consistency_path(export.since, export.size, nodes)
-        yield {"line": "consistency", "from": export.since, "proof": _texts(proof)}
+    yield from _preface(view, nodes, under)
     for index, data in leaves:
-        yield _leaf("leaf", nodes, index, data, export.size)
+        yield _leaf("leaf", nodes, index, data, under.size)
     if key is not None:
         records = [(index, json.loads(data)) for index, data in leaves]
         yield from _contents(view, export, key, records)
         yield from _bodies(key, records)
 
 
-def _anchors(view: View, nodes: TileNodes, export: ExportOf) -> Iterator[dict[str, Any]]:
+def _records(
+    view: View, under: Under, tenant_id: str, leaves: Sequence[tuple[int, bytes]]
+) -> Iterator[dict[str, Any]]:
+    yield _header(RECORDS_FORMAT, under, tenant_id, "", with_content=False)
+    nodes = TileNodes(view.log)
+    yield from _preface(view, nodes, under)
+    for index, data in leaves:
+        yield _leaf("leaf", nodes, index, data, under.size)
+
+
+def _header(form: str, under: Under, tenant_id: str, run_id: str, *, with_content: bool) -> dict[str, Any]:
+    return {
+        "line": "header",
+        "format": form,
+        "origin": under.origin,
+        "run_id": run_id,
+        "tenant_id": tenant_id,
+        "vkey": under.vkey,
+        "with_content": with_content,
+    }
+
+
+def _preface(view: View, nodes: TileNodes, under: Under) -> Iterator[dict[str, Any]]:
+    """Yield what is said of the log itself: checkpoint, history, anchors, consistency."""
+    yield {"line": "checkpoint", "note": under.note}
+    for index, data in view.log.history():
+        if index < under.size:
+            yield _leaf("history", nodes, index, data, under.size)
+    yield from _anchors(view, nodes, under)
+    if under.since is not None:
+        proof = merkle.consistency_path(under.since, under.size, nodes)
+        yield {"line": "consistency", "from": under.since, "proof": _texts(proof)}
+
+
+def _anchors(view: View, nodes: TileNodes, under: Under) -> Iterator[dict[str, Any]]:
     """Yield the checkpoints that witnesses cosigned, with their lines."""
-    cosigned = [row for row in export.anchors if row.kind == COSIGNATURE and row.size <= export.size]
+    cosigned = [row for row in under.anchors if row.kind == COSIGNATURE and row.size <= under.size]
     for size in sorted({row.size for row in cosigned}):
         checkpoint = view.log.checkpoint_over(size - 1)
         if checkpoint is None or checkpoint.size != size:
             continue
         lines = "".join(row.data.decode() for row in cosigned if row.size == size)
-        proof = merkle.consistency_path(size, export.size, nodes)
+        proof = merkle.consistency_path(size, under.size, nodes)
         yield {"line": "anchor", "note": checkpoint.note + lines, "proof": _texts(proof)}
 
 

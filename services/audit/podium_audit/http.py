@@ -129,16 +129,10 @@ class AuditHttp:
         size = self.signer.read(applied.checkpoint).size
         if since is not None and since > size:
             raise invalid(f"since must be a size that the log has had: it has {size} leaves", param="since")
-        wanted = export.ExportOf(
-            found=found,
-            origin=self.signer.origin,
-            vkey=self.signer.vkey,
-            note=applied.checkpoint,
-            size=size,
-            with_content=glimpse.with_content,
-            since=since,
-            anchors=await self.anchoring.newest(size),
-        )
+        anchors = await self.anchoring.newest(size)
+        signer = self.signer
+        under = export.Under(signer.origin, signer.vkey, applied.checkpoint, size, since, anchors)
+        wanted = export.ExportOf(found, under, glimpse.with_content)
         chunks = self.readers.stream(lambda view: export.lines(view, wanted), tenant_id=found.row.tenant_id)
         async with aclosing(chunks):
             return await send(request, chunks, f"{found.row.run_id}.podium.jsonl", "application/x-ndjson")

@@ -208,6 +208,10 @@ class LogReader(CustodyReader, Protocol):
         """Return (index, bytes) of every leaf that names the run, ascending, with an index under `below`."""
         ...
 
+    def tenant_leaves(self, tenant_id: str, begin: int, end: int) -> list[tuple[int, bytes]]:
+        """Return (index, bytes) of every leaf of a tenant from index `begin` to before `end`, ascending."""
+        ...
+
     def content(self, content_no: int) -> bytes | None:
         """Return sealed content."""
         ...

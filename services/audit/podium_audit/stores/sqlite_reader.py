@@ -97,6 +97,18 @@ class SqliteReads(SqliteCustodyReads):
             below,
         )
 
+    def tenant_leaves(self, tenant_id: str, begin: int, end: int) -> list[tuple[int, bytes]]:
+        """Return (index, bytes) of every leaf of a tenant from index `begin` to before `end`, ascending."""
+        return self._all(
+            "SELECT leaf_index, data FROM leaves LEFT JOIN runs USING (run_no)"
+            " WHERE leaf_index >= ? AND leaf_index < ?"
+            " AND coalesce(tenant_id, json_extract(CAST(data AS TEXT), '$.tenant_id')) = ?"
+            " ORDER BY leaf_index",
+            begin,
+            end,
+            tenant_id,
+        )
+
     def content(self, content_no: int) -> bytes | None:
         """Return sealed content."""
         row = self._one("SELECT sealed FROM contents WHERE content_no = ?", content_no)

@@ -103,6 +103,16 @@ class PostgresReads:
             query += " AND leaf_index < %(below)s"
         return self._all(f"{query} ORDER BY leaf_index", run=run_no, below=below)
 
+    def tenant_leaves(self, tenant_id: str, begin: int, end: int) -> list[tuple[int, bytes]]:
+        """Return (index, bytes) of every leaf of a tenant from index `begin` to before `end`, ascending."""
+        return self._all(
+            "SELECT leaf_index, data FROM leaves WHERE tenant_id = %(tenant)s"
+            " AND leaf_index >= %(begin)s AND leaf_index < %(end)s ORDER BY leaf_index",
+            tenant=tenant_id,
+            begin=begin,
+            end=end,
+        )
+
     def content(self, content_no: int) -> bytes | None:
         """Return sealed content."""
         rows = self._all(

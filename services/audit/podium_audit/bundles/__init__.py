@@ -1,0 +1,1 @@
+"""Bundles: exports of several runs in one file, with everything needed to check them."""
