@@ -14,6 +14,7 @@ from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.ids import IdFactory
 from podium_core.domain.run import AttemptOutcome
 from podium_core.domain.usage import Usage, UsageSource
+from podium_core.runtime.side_thread import aside
 from podium_router.attempt import Attempt, Prepared, outcome_of
 from podium_router.body import Body, build_body, build_embedding_body, max_cost_usd_micros
 from podium_router.breaker import Sign
@@ -109,7 +110,7 @@ class Dispatcher:
     async def _run(self, call: Call, deadline: float, outbox: Outbox) -> None:
         try:
             route = self._catalog.route(call.pool_digest, call.worker_id)
-            prepared = self._prepare(call, route)
+            prepared = await self._prepare(call, route)
             route.state.breaker.check()
             lane, place = route.state.lane, Place(call.tenant_id, prepared.tokens_at_most)
             with self._telemetry.queued(call.worker_id):
@@ -141,20 +142,26 @@ class Dispatcher:
         finally:
             breaker.leave(sign, was_probe=was_probe)
 
-    def _prepare(self, call: Call, route: Route) -> Prepared:
+    async def _prepare(self, call: Call, route: Route) -> Prepared:
         credentials = self._catalog.credentials_of(route)
         card = route.worker.card
         _check_purpose(call, route)
         max_output_tokens = min(call.max_output_tokens, card.max_output_tokens or call.max_output_tokens)
+        size_bytes = sum(len(piece.data) for piece in call.messages)
+        body, max_cost = await aside(size_bytes, self._built, call, route, max_output_tokens)
+        return Prepared(call, route, credentials, body, max_output_tokens, max_cost)
+
+    def _built(self, call: Call, route: Route, max_output_tokens: int) -> tuple[Body, int]:
+        """Return the exact body of a call, and the most that it can cost."""
+        card = route.worker.card
         body = self._body(call, route, max_output_tokens)
-        max_cost = max_cost_usd_micros(
+        return body, max_cost_usd_micros(
             body,
             route.worker.price,
             max_output_tokens=max_output_tokens,
             context_tokens=0 if call.is_embedding else card.context_tokens,
             takes_images="image" in card.modalities,
         )
-        return Prepared(call, route, credentials, body, max_output_tokens, max_cost)
 
     def _body(self, call: Call, route: Route, max_output_tokens: int) -> Body:
         most = self._limits.max_body_bytes

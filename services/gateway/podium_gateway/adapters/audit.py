@@ -14,13 +14,13 @@ from podium_core.domain.run import RunOutcome
 from podium_core.orchestration.ports import OpenedRun, PlanReply, Receipt, RecorderPort, SealedRun
 from podium_core.runtime.audit_stream import AuditStream
 from podium_core.runtime.grpc_client import call_metadata
+from podium_core.runtime.side_thread import aside
 from podium_core.wire.plan_record import plan_contents, plan_record
 from podium_core.wire.run import RUN_KIND, RUN_OUTCOME, caps_to_proto, verdicts_to_proto
 from podium_gateway.adapters.contents import ContentShelf, HeldContents
 from podium_gateway.adapters.inside import asked_of_audit
 from podium_gateway.adapters.leases import Leases
 from podium_gateway.budgets import Budget, Budgets
-from podium_gateway.side_thread import aside
 
 T = TypeVar("T")
 

@@ -21,13 +21,13 @@ from podium_core.orchestration.ports import (
     WorkerPort,
 )
 from podium_core.runtime.grpc_client import call_metadata
+from podium_core.runtime.side_thread import aside
 from podium_core.wire.run import ATTEMPT_KIND
 from podium_core.wire.usage import usage_from_proto
 from podium_gateway.adapters.contents import ContentShelf, render
 from podium_gateway.adapters.inside import Inside
 from podium_gateway.adapters.json_text import json_bytes
 from podium_gateway.adapters.router_stream import AttemptEvents, RouterStream
-from podium_gateway.side_thread import aside
 
 Metadata = tuple[tuple[str, str], ...]
 

@@ -7,6 +7,7 @@ from podium_core.config.tenants import Principal
 from podium_core.domain.errors import PodiumError
 from podium_core.orchestration.events import RunEvent
 from podium_core.orchestration.ports import Delta
+from podium_core.runtime.side_thread import aside
 from podium_gateway.answers import AnswerContext, Answered, Asked, StreamedAnswer
 from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.openai_answer import (
@@ -22,7 +23,6 @@ from podium_gateway.codecs.openai_chat import decode_chat_request
 from podium_gateway.completions import StoredCompletions
 from podium_gateway.errors import error_body
 from podium_gateway.fronts.keeping import kept_or_logged
-from podium_gateway.side_thread import aside
 
 
 class ChatFront:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from podium_core.config.tenants import Principal
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.runtime.side_thread import aside
 from podium_gateway.answers import AnswerContext, Answered, Asked, StreamedAnswer
 from podium_gateway.codecs.embeddings import decode_embeddings_request, embeddings_object
 from podium_gateway.codecs.openai_answer import json_text
-from podium_gateway.side_thread import aside
 
 
 class EmbeddingsFront:

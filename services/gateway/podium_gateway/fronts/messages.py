@@ -7,6 +7,7 @@ from podium_core.config.tenants import Principal
 from podium_core.domain.errors import PodiumError
 from podium_core.orchestration.eligible import token_bound
 from podium_core.orchestration.events import RunEvent
+from podium_core.runtime.side_thread import aside
 from podium_gateway.answers import AnswerContext, Answered, Asked, StreamedAnswer
 from podium_gateway.codecs.anthropic_answer import (
     PING,
@@ -19,7 +20,6 @@ from podium_gateway.codecs.anthropic_request import decode_count_request, decode
 from podium_gateway.codecs.openai_answer import json_text
 from podium_gateway.errors import anthropic_error_body
 from podium_gateway.fronts.encoded_stream import EncodedStream
-from podium_gateway.side_thread import aside
 
 _BYTES_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_600

@@ -7,6 +7,7 @@ from podium_core.config.tenants import Principal
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.orchestration.events import Planned, RunEvent, StepEnded, StepResult, StepStarted
 from podium_core.orchestration.ports import PlanReply
+from podium_core.runtime.side_thread import aside
 from podium_gateway.answers import AnswerContext, Answered, Asked, Fields, StreamedAnswer
 from podium_gateway.codecs.fields import refuse
 from podium_gateway.codecs.openai_answer import json_text
@@ -22,7 +23,6 @@ from podium_gateway.codecs.strict_json import parse_object
 from podium_gateway.errors import INTERNAL_MESSAGE
 from podium_gateway.fronts.encoded_stream import EncodedStream
 from podium_gateway.fronts.keeping import kept_or_logged
-from podium_gateway.side_thread import aside
 from podium_gateway.stored import StoredResponse, StoredResponses
 
 _US_PER_S = 1_000_000

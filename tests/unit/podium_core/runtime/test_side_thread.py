@@ -6,8 +6,8 @@ import time
 import pytest
 
 from podium_core.domain.errors import PodiumError
+from podium_core.runtime.side_thread import aside
 from podium_gateway.codecs.openai_chat import decode_chat_request
-from podium_gateway.side_thread import aside
 
 
 async def test_only_large_work_leaves_the_loops_thread() -> None:
