@@ -2,11 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
 
 from podium.audit.v1 import conversation_service_pb2 as conversation_pb
+from podium_audit.commands import DropEvidence, Event
+from podium_verifier.verify import Verified, verify_export
 from tests.fakes.audit_service import RunningAudit, running_audit, settings_for
 from tests.fakes.ids import FakeClock
 from tests.fakes.leaves import leaves_in
+
+if TYPE_CHECKING:
+    from tests.fakes.postgres_server import PostgresServer
 
 DAY_S = 86_400
 
@@ -96,3 +104,53 @@ async def test_stored_answers_live_no_longer_than_their_tenants_retention(
         for_ever, long, short = expiries
         assert 0 < short < for_ever
         assert abs(long - for_ever) < DAY_S * 1_000
+
+
+async def test_a_month_is_dropped_once_nobody_wants_it_and_says_so(
+    tmp_path: Path, tls_dir: Path, postgres: "PostgresServer"
+) -> None:
+    named: dict[str, Any] = {
+        "database_url": postgres.new_database(),
+        "key_database_url": postgres.new_database(),
+    }
+    clock = FakeClock()
+    with_retention(tmp_path, tls_dir, content_days=1, evidence_days=184)
+    async with running_audit(tmp_path, tls_dir, clock=clock, **named) as audit:
+        await expire(audit)
+        await audit.run("run_1")
+        await audit.run("run_2", subject_id="ada")
+        clock.advance(150 * DAY_S)
+        assert await expire(audit) == 2
+        assert await audit.audit.expiry.drop_months() == []
+        clock.advance(35 * DAY_S)
+        _, held = await audit.post("/v1/holds", "officer", {"case_id": "c", "run_ids": ["run_1"]})
+        for number in range(60):
+            await audit.run(f"later_{number}")
+        assert await audit.audit.expiry.drop_months() == [], "a hold wins over retention"
+        await end_hold(audit, held["hold_id"])
+        # As if a crash had come between the record and the drop.
+        cut = DropEvidence(Event("e", b"d", "audit"), "acme", 1_202_609, "2026-09", 184, is_done=False)
+        await audit.audit.commit.submit(cut)
+        assert await audit.audit.expiry.drop_months() == [1_202_609]
+        assert await audit.audit.expiry.drop_months() == []
+        assert (await audit.get("/v1/runs/run_1", "key1"))[0] == 404
+        assert (await audit.get("/v1/runs"))[1]["total"] == 60
+        _, data = await audit.get("/v1/runs/later_7/export", "key1")
+        assert isinstance(verify_export(data), Verified)
+    with psycopg.connect(named["database_url"]) as database:
+        rows = database.execute("SELECT data FROM leaves ORDER BY leaf_index").fetchall()
+        assert database.execute("SELECT count(*) FROM subjects").fetchone() == (0,)
+    told = [record for row in rows if (record := json.loads(row[0]))["type"].startswith("evidence_drop")]
+    assert [record["type"] for record in told] == ["evidence_dropping", "evidence_dropped"]
+    assert {record["tenant_id"] for record in told} == {"acme"}
+    assert told[0]["facts"] == {"month": "2026-09", "evidence_days": 184}
+
+
+async def end_hold(audit: RunningAudit, hold_id: str) -> None:
+    ask = {"action": "release_hold", "target": hold_id, "case_id": "c"}
+    _, asked = await audit.post("/v1/approvals", "officer", ask)
+    approval_id = asked["approval_id"]
+    await audit.post(f"/v1/approvals/{approval_id}/approve", "officer2", {})
+    assert (await audit.post(f"/v1/holds/{hold_id}/release", "officer", {"approval_id": approval_id}))[
+        0
+    ] == 200

@@ -124,6 +124,8 @@ FACTS: Mapping[str, shape.Check] = {
     ),
     "hold_placed": record({**_HOLD, "run_ids": list_of(text)}),
     "hold_released": record({**_HOLD, "approval_id": text}),
+    "evidence_dropping": record({"month": text, "evidence_days": count}),
+    "evidence_dropped": record({"month": text, "evidence_days": count}),
     "retention_set": record(
         {
             "evidence_days": optional(count),

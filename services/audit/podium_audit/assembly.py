@@ -31,6 +31,7 @@ from podium_audit.conversations import Conversations
 from podium_audit.erasure.eraser import Eraser
 from podium_audit.erasure.expiry import Expiry
 from podium_audit.erasure.http import CustodyPages
+from podium_audit.erasure.shelf_expiry import ShelfExpiry
 from podium_audit.files import Files, settled_files, usable
 from podium_audit.grade_servicer import GradeServicer
 from podium_audit.group_commit import GroupCommit
@@ -167,7 +168,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     intake = _intake(files, settings, clock)
     eraser = Eraser(commit, conversations, files.run_keys, readers, ids, settings.key_backup_days)
     bare = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, anchoring, intake)
-    expiry = Expiry(commit, eraser, readers, tenants, clock, ids, interval_s=settings.expiry_interval_s)
+    expiry = _expiry(files, commit, eraser, readers, tenants, clock, settings)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(
         commit,
@@ -199,6 +200,22 @@ def _pages(http: AuditHttp, eraser: Eraser, names: Pseudonyms, spool_dir: Path) 
     """Return the application with the rooms that build upon it."""
     rooms = RunLists(http), CustodyPages(http, eraser, names), BundlePages(http, spool_dir)
     return replace(http, more=rooms)
+
+
+def _expiry(
+    files: Files,
+    commit: GroupCommit,
+    eraser: Eraser,
+    readers: Readers,
+    tenants: Watched[Tenants],
+    clock: Clock,
+    settings: AuditSettings,
+) -> Expiry:
+    ids, shelves = RandomIds(clock), None
+    if files.installation is not None:
+        shelves = ShelfExpiry(files.installation.shelves(), commit, readers, clock, ids)
+    interval_s = settings.expiry_interval_s
+    return Expiry(commit, eraser, readers, tenants, clock, ids, shelves, interval_s=interval_s)
 
 
 def _keeps_content(tenants: Watched[Tenants]) -> Callable[[str], bool]:

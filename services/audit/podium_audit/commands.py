@@ -313,8 +313,27 @@ class SetRetention:
     retention: Retention
 
 
+@dataclass(frozen=True, slots=True)
+class DropEvidence:
+    """Record that a month of a tenant's records is about to be dropped, or is."""
+
+    event: Event
+    tenant_id: str
+    shelf: int
+    month: str
+    evidence_days: int
+    is_done: bool
+
+
 CustodyCommand = (
-    BeginErasure | FinishErasure | PlaceHold | ReleaseHold | RequestApproval | GiveApproval | SetRetention
+    BeginErasure
+    | FinishErasure
+    | PlaceHold
+    | ReleaseHold
+    | RequestApproval
+    | GiveApproval
+    | SetRetention
+    | DropEvidence
 )
 """A command about the keeping of records."""
 

@@ -61,6 +61,14 @@ class KeptRun(NamedTuple):
     run_id: str
 
 
+class ShelfUse(NamedTuple):
+    """What is on a shelf: whose records, when the last of its runs ended, and whether words are left."""
+
+    tenant_ids: tuple[str, ...]
+    last_sealed_us: int
+    has_words: bool
+
+
 class CustodyReader(Protocol):
     """Reads what is committed. Every method raises StoreError when it cannot."""
 

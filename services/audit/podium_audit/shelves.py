@@ -20,6 +20,12 @@ def shelf_of(time_us: int, retention_class: int = EVIDENCE) -> int:
     return retention_class * _CLASS_STEP + opened.year * _YEAR_STEP + opened.month
 
 
+def month_of_shelf(shelf: int) -> str:
+    """Return the month of a shelf, YYYY-MM."""
+    year, month = divmod(shelf % _CLASS_STEP, _YEAR_STEP)
+    return f"{year:04d}-{month:02d}"
+
+
 def next_shelf(shelf: int) -> int:
     """Return the shelf of the same class a month later."""
     return shelf + (1 if shelf % _YEAR_STEP < _MONTHS else _YEAR_STEP - _MONTHS + 1)

@@ -6,6 +6,7 @@ from podium_audit.commands import (
     Applied,
     BeginErasure,
     CustodyCommand,
+    DropEvidence,
     FinishErasure,
     GiveApproval,
     PlaceHold,
@@ -13,7 +14,7 @@ from podium_audit.commands import (
     RequestApproval,
     SetRetention,
 )
-from podium_audit.custody import approvals, erasures, holds, policies
+from podium_audit.custody import approvals, drops, erasures, holds, policies
 from podium_audit.custody_rows import ControlRow
 from podium_audit.facts import Draft
 from podium_audit.log_state import LogState
@@ -41,6 +42,8 @@ class Custodian:
                 applied = _release(state, command, now_us)
             case SetRetention():
                 applied = _set_policy(state, command, now_us)
+            case DropEvidence():
+                applied = _drop(state, command, now_us)
             case RequestApproval():
                 rows = state.controls(approvals.APPROVAL, command.tenant_id)
                 draft, changed = approvals.request(command, rows, now_us)
@@ -75,7 +78,7 @@ class Custodian:
 
 def _stage(
     state: LogState,
-    command: PlaceHold | ReleaseHold | SetRetention | RequestApproval | GiveApproval,
+    command: PlaceHold | ReleaseHold | SetRetention | DropEvidence | RequestApproval | GiveApproval,
     draft: Draft,
     rows: Sequence[ControlRow],
     now_us: int,
@@ -110,6 +113,15 @@ def _release(state: LogState, command: ReleaseHold, now_us: int) -> Applied:
     draft, row = holds.release(held, command.principal_id, command.approval_id)
     used = next(row for row in granted if row.item_id == command.approval_id)
     return _stage(state, command, draft, [row, used._replace(stands=False)], now_us)
+
+
+def _drop(state: LogState, command: DropEvidence, now_us: int) -> Applied:
+    standing = {row.item_id for row in state.controls(drops.DROP, command.tenant_id)}
+    changed = drops.drop(command, is_standing=str(command.shelf) in standing)
+    if changed is None:
+        return Applied()
+    draft, row = changed
+    return _stage(state, command, draft, [row], now_us)
 
 
 def _set_policy(state: LogState, command: SetRetention, now_us: int) -> Applied:

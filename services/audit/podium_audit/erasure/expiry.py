@@ -9,6 +9,7 @@ import logging
 from podium_audit.commands import Event, SetRetention
 from podium_audit.custody import erasures, holds, policies
 from podium_audit.erasure.eraser import AT_ONCE, Eraser, Order
+from podium_audit.erasure.shelf_expiry import ShelfExpiry
 from podium_audit.group_commit import GroupCommit
 from podium_audit.ports import StoreError
 from podium_audit.readers import Readers
@@ -38,6 +39,7 @@ class Expiry:
         tenants: Watched[Tenants],
         clock: Clock,
         ids: IdFactory,
+        shelves: ShelfExpiry | None = None,
         *,
         interval_s: float,
     ) -> None:
@@ -47,6 +49,7 @@ class Expiry:
         self._tenants = tenants
         self._clock = clock
         self._ids = ids
+        self._shelves = shelves
         self._interval_s = interval_s
 
     async def keep_expired(self) -> None:
@@ -57,6 +60,7 @@ class Expiry:
                     await self.expire(tenant)
                 except (PodiumError, StoreError):
                     _log.warning("expiry could not finish", extra={"tenant_id": tenant.tenant_id})
+            await self._drop_months()
             await asyncio.sleep(self._interval_s)
 
     async def expire(self, tenant: Tenant) -> int:
@@ -93,6 +97,21 @@ class Expiry:
                 order = Order(tenant_id, SERVICE, erasures.RETENTION)
                 done = await self._eraser.erase(free, order)
                 count += sum(not each.refusal for each in done)
+
+    async def drop_months(self) -> list[int]:
+        """Drop the months that have expired, where the store can; return their shelves.
+
+        Raises PodiumError, StoreError: the log or a store cannot now.
+        """
+        if self._shelves is None:
+            return []
+        return await self._shelves.expire([tenant.tenant_id for tenant in self._tenants.current.tenants])
+
+    async def _drop_months(self) -> None:
+        try:
+            await self.drop_months()
+        except (PodiumError, StoreError) as error:
+            _log.warning("months that have expired could not be dropped", exc_info=error)
 
     async def _take_over(self, tenant: Tenant) -> None:
         """Record the policy of tenants.yaml, if it is another one and may be."""

@@ -17,6 +17,7 @@ from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.postgres.meters import PostgresMeters
 from podium_audit.stores.postgres.pseudonyms import PostgresPseudonyms
 from podium_audit.stores.postgres.run_keys import PostgresKeyReader, PostgresRunKeys
+from podium_audit.stores.postgres.shelves import PostgresShelves
 from podium_audit.stores.postgres.spans import PostgresSpans
 from podium_core.domain.clock import Clock
 from podium_core.domain.limits import LimitName
@@ -50,6 +51,10 @@ class Installation:
     def conversations(self) -> PostgresConversations:
         """Return the conversation items."""
         return PostgresConversations(self._session(), PostgresItemKeys(self._key_session()))
+
+    def shelves(self) -> PostgresShelves:
+        """Return the months of the log, to be dropped whole."""
+        return PostgresShelves(self._database.owner())
 
     def spans(self) -> PostgresSpans:
         """Return the spans that operators sent."""

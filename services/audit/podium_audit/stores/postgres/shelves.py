@@ -1,11 +1,13 @@
 """Shelves in PostgreSQL: made ahead as partitions, dropped whole when their time is over."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 import psycopg
 from psycopg import sql
 
+from podium_audit.custody_rows import ShelfUse
 from podium_audit.ports import StoreError
 from podium_audit.shelves import next_shelf
 from podium_audit.stores.postgres.connection import Connection, Session
@@ -39,6 +41,33 @@ class PostgresShelves:
         with self._owner.use() as connection:
             return [Shelf(*row) for row in connection.execute("SELECT * FROM shelves ORDER BY shelf")]
 
+    def kept(self) -> list[int]:
+        """Return the shelves that are not dropped, oldest first. Raises StoreError."""
+        return [shelf.shelf for shelf in self.all() if not shelf.dropped_us]
+
+    def use_of(self, shelf: int) -> ShelfUse:
+        """Return what is on a shelf. Raises StoreError."""
+        with self._owner.use() as connection:
+            row = connection.execute(
+                "SELECT ARRAY(SELECT DISTINCT tenant_id FROM seals WHERE shelf = %(shelf)s"
+                " UNION SELECT DISTINCT tenant_id FROM leaves WHERE shelf = %(shelf)s AND run_no IS NULL"
+                " AND tenant_id != ''),"
+                " (SELECT coalesce(max(sealed_us), 0) FROM seals WHERE shelf = %(shelf)s),"
+                " EXISTS (SELECT FROM runs LEFT JOIN erasures USING (run_no)"
+                " WHERE shelf = %(shelf)s AND erased_index IS NULL)",
+                {"shelf": shelf},
+            ).fetchone()
+        return ShelfUse(tuple(sorted(row[0])), row[1], row[2]) if row else ShelfUse((), 0, has_words=True)
+
+    def has_any(self, shelf: int, run_ids: Sequence[str]) -> bool:
+        """Whether one of these runs is on a shelf. Raises StoreError."""
+        with self._owner.use() as connection:
+            row = connection.execute(
+                "SELECT EXISTS (SELECT FROM runs WHERE shelf = %s AND run_id = ANY (%s))",
+                (shelf, list(run_ids)),
+            ).fetchone()
+        return row is None or bool(row[0])
+
     def make(self, shelf: int) -> None:
         """Make sure of a shelf and the next months' of its class. Replicas may at once. Raises StoreError."""
         with self._owner.use() as connection:
@@ -63,6 +92,13 @@ class PostgresShelves:
             for table in _SPLIT:
                 _drop_partition(connection, table, shelf)
             self._forget_facets(connection, shelf)
+            for named in ("erasures", "subjects"):
+                connection.execute(
+                    sql.SQL(
+                        "DELETE FROM {} WHERE run_no IN (SELECT run_no FROM runs WHERE shelf = %s)"
+                    ).format(sql.Identifier(named)),
+                    (shelf,),
+                )
             for table in ("events", "seals", "runs"):
                 statement = sql.SQL(
                     "DELETE FROM {0} WHERE ctid = ANY (ARRAY(SELECT ctid FROM {0} WHERE shelf = %s LIMIT %s))"
