@@ -1,10 +1,10 @@
-"""Ports for processes that a test starts, none of which another test's connections can sit on meanwhile."""
+"""Ports for processes that a test starts, which no other test's server or connection takes meanwhile."""
 
 import random
 import socket
 
 _BELOW_OUTGOING = range(20_000, 32_000)
-"""Systems take the local ports of outgoing connections from above (Linux 32768, others 49152)."""
+"""Systems take the ports of outgoing connections, and of servers that leave it to them, from above (32768)."""
 
 _chance = random.SystemRandom()
 _given: set[int] = set()

@@ -14,6 +14,8 @@ import pytest
 
 from podium_cli.__main__ import main
 from podium_cli.home import Home, open_home
+from podium_cli.ports import DEFAULT_PORTS, save_ports
+from tests.fakes.ports import free_ports
 from tests.fakes.waiting import PATIENCE_S
 
 
@@ -29,9 +31,17 @@ def podium(home: Home, *arguments: str, **environment: str) -> "subprocess.Compl
     )
 
 
+def home_with_ports(directory: Path) -> Home:
+    """Return a home whose ports no other test's server takes between their choice and their use."""
+    home = open_home(directory)
+    home.create()
+    save_ports(home, dict(zip(DEFAULT_PORTS, free_ports(len(DEFAULT_PORTS)), strict=True)))
+    return home
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    home = open_home(tmp_path_factory.mktemp("cli") / "home")
+    home = home_with_ports(tmp_path_factory.mktemp("cli") / "home")
     started = podium(home, "up", "--free-ports", ANTHROPIC_API_KEY="sk-a", OPENAI_API_KEY="sk-never-shown")
     assert started.returncode == 0, started.stdout + started.stderr
     (home.directory / "first-start.txt").write_text(started.stdout)
@@ -191,8 +201,7 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
 
 
 def test_a_service_that_dies_is_named_with_its_last_words(tmp_path: Path) -> None:
-    home = open_home(tmp_path / "home")
-    home.create()
+    home = home_with_ports(tmp_path / "home")
     (home.audit_dir / "log.db").write_text("this is no database, and nobody may take it for one. " * 100)
     died = podium(home, "up", "--free-ports", "--no-ask")
     assert died.returncode == 1
