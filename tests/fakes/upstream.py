@@ -26,9 +26,9 @@ class Reply:
 
     `body` answers a plain request, `events` a streamed one; each is whatever bytes the test wants.
     `delay_s` passes before anything is sent, `gap_s` between events. `split` sends events in pieces of
-    that many bytes. `held` holds the answer back until it is set. `cut` breaks the connection instead of
-    ending the answer. `echo_key` puts the caller's Authorization header into body, events, headers and
-    reason.
+    that many bytes. `held` holds the answer back until it is set; `held_after_text` what follows a stream's
+    first text, which comes without a gap. `cut` breaks the connection instead of ending the answer.
+    `echo_key` puts the caller's Authorization header into body, events, headers and reason.
     """
 
     body: bytes = b""
@@ -40,6 +40,7 @@ class Reply:
     held: asyncio.Event | None = None
     gap_s: float = 0.0
     split: int = 0
+    held_after_text: asyncio.Event | None = None
     cut: bool = False
     echo_key: bool = False
 
@@ -151,9 +152,16 @@ class Upstream:
         return response
 
 
+_AFTER_FIRST_TEXT = 2
+"""The event that `held_after_text` stands before: a stream of `answer` begins with the role and the first text."""
+
+
 async def _write(response: web.StreamResponse, pieces: list[bytes], reply: Reply) -> None:
     for number, piece in enumerate(pieces):
-        if number and reply.gap_s:
+        held = reply.held_after_text
+        if held is not None and number >= _AFTER_FIRST_TEXT:
+            await held.wait()
+        if number and reply.gap_s and (held is None or held.is_set()):
             await asyncio.sleep(reply.gap_s)
         step = reply.split or len(piece) or 1
         for start in range(0, len(piece), step):
