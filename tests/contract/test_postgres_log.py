@@ -9,10 +9,8 @@ import pytest
 
 from podium_audit.ports import (
     Batch,
-    ContentRow,
     EventRow,
     LeafRow,
-    RunRow,
     SealRow,
     StoreBusyError,
     StoreError,
@@ -25,9 +23,7 @@ from podium_audit.stores.postgres import log_schema
 from podium_audit.stores.postgres.log_schema import READER, WRITER
 from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.postgres.migrations import migrate
-
-MAY, JUNE = 1_746_057_600_000_000, 1_748_736_000_000_000
-"""The beginnings of two months of 2025, in microseconds."""
+from tests.fakes.log_rows import JUNE, MAY, a_run
 
 
 @pytest.fixture
@@ -41,18 +37,6 @@ def store(database: Database) -> Iterator[PostgresStore]:
     made.open()
     yield made
     made.close()
-
-
-def a_run(number: int, first: int, *, tenant: str = "acme", opened_us: int = MAY, leaves: int = 2) -> Batch:
-    shelf = shelf_of(opened_us)
-    return Batch(
-        runs=[RunRow(number, f"run_{number}", tenant, "key1", "chat", "podium", number, None, opened_us)],
-        leaves=[
-            LeafRow(first + at, number, b"leaf %d" % (first + at), tenant, shelf) for at in range(leaves)
-        ],
-        events=[EventRow(f"evt_{number}", b"d" * 32, first, leaves)],
-        contents=[ContentRow(first * 256, b"sealed", tenant, shelf)],
-    )
 
 
 def sealed(number: int) -> Batch:

@@ -14,6 +14,7 @@ from sqlite3 import connect
 from typing import Any
 
 import aiohttp
+import psycopg
 from pydantic import SecretStr
 
 from podium.audit.v1 import audit_service_pb2_grpc
@@ -110,6 +111,9 @@ class AuditProcess:
 
     def rows(self, query: str) -> list[Any]:
         """Ask the database itself."""
+        if url := self.changes.get("database_url"):
+            with psycopg.connect(url) as shared:
+                return shared.execute(query).fetchall()
         with closing(connect(f"file:{self.database}?mode=ro", uri=True)) as database:
             return database.execute(query).fetchall()
 

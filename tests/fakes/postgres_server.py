@@ -128,12 +128,16 @@ class PostgresServer:
         self.signal(signal.SIGKILL)
         self.wait()
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the server and all its sessions."""
+    def pids(self) -> list[int]:
+        """Return the server's process and those of all its sessions."""
         assert self._process is not None
         parent = self._process.pid
         listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, check=False)
-        for pid in [parent, *map(int, listed.stdout.split())]:
+        return [parent, *map(int, listed.stdout.split())]
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the server and all its sessions."""
+        for pid in self.pids():
             try:
                 os.kill(pid, number)
             except ProcessLookupError:

@@ -1,6 +1,7 @@
 """The log in PostgreSQL: replicas take turns on the locked head row, each batch one transaction.
 
-Whoever holds the head and is frozen or cut off loses its session after `FENCED_AFTER_S`, and so the head.
+Whoever holds the head and is frozen or cut off loses its session, and so the head: the server ends one that
+is idle for `FENCED_AFTER_S`, and those who wait end one that holds it for `HELD_AT_MOST_S`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,9 +34,15 @@ from podium_audit.stores.postgres.shelves import PostgresShelves
 
 FENCED_AFTER_S: Final = 5.0
 """How long a writer may do nothing, or wait for one statement, while it holds the head."""
+HELD_AT_MOST_S: Final = 7.0
+"""How long a writer may hold the head at all while another waits for it."""
 
 _MIGRATION_WAIT_S: Final = 60.0
 _PROBE_BYTES: Final = 16_384
+_FENCE: Final = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND xact_start < clock_timestamp() - %s * interval '1 s'
+    AND pid IN (SELECT pid FROM pg_locks WHERE relation = 'head'::regclass AND granted)
+    AND pid NOT IN (SELECT pid FROM pg_locks WHERE NOT granted)"""
 _MOVE_HEAD: Final = "UPDATE head SET size = CASE WHEN size = %s AND epoch = %s THEN %s::bigint END"
 """No size at all, which the column refuses, unless the head is where we found it."""
 
@@ -135,18 +142,27 @@ class PostgresStore(PostgresReads):
         """Keep other writers away until `commit` or `abandon`. Raises StoreBusyError."""
         with self._session.use() as connection:
             try:
-                with connection.pipeline():
-                    connection.execute("BEGIN")
-                    row = connection.execute("SELECT size, epoch FROM head FOR UPDATE").fetchone()
+                # Not a pipeline: after one, PostgreSQL 15 does not time out a transaction that is idle.
+                cursor = connection.execute("BEGIN; SELECT size, epoch FROM head FOR UPDATE", prepare=False)
+                cursor.nextset()
+                row = cursor.fetchone()
             except psycopg.errors.LockNotAvailable as error:
                 connection.execute("ROLLBACK")
-                raise StoreBusyError(
-                    f"another replica has held the log for too long: {told(error)}"
-                ) from None
+                self._fence()
+                raise StoreBusyError(f"another replica holds the log: {told(error)}") from None
         self._head = Head(*row) if row else None
         if self._head is None:
             raise StoreError("the log's head is missing")
         return self._head
+
+    def _fence(self) -> None:
+        """End the session of whoever has held the head for too long, however it is stuck."""
+        session = self._database.session("")
+        try:
+            with session.use() as connection:
+                connection.execute(_FENCE, (HELD_AT_MOST_S,))
+        finally:
+            session.close()
 
     def abandon(self) -> None:
         """End what `begin` began without a commit. Never fails."""
