@@ -101,6 +101,7 @@ peers-env:  ## the gateways that `make bench` runs beside Podium (pip and npm; 1
 
 bench: setup peers-env  ## timings, printed beside the upstream alone and other gateways; never asserted
 	PODIUM_BENCH_PEERS=$(PEERS_HOME) $(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.proofs
 
 performance: setup peers-env  ## the same, written to docs/performance.md
 	PODIUM_BENCH_PEERS=$(PEERS_HOME) $(BIN)/python -m benchmarks --page docs/performance.md

@@ -93,9 +93,13 @@ class AuditClient:
             response = await self._get(session, "/v1/vkey", {})
             return plain((await response.text()).strip())
 
-    async def export(self, run_id: str, file: Path) -> None:
-        """Write a run's export to `file`, for its owner only, all of it or nothing; that is recorded."""
-        await self.download(f"/v1/runs/{run_id}/export", [], file)
+    async def export(self, run_id: str, file: Path, since: str = "") -> None:
+        """Write a run's export to `file`, for its owner only, all of it or nothing; that is recorded.
+
+        With `since` it says how the log continues one of that size.
+        """
+        query = [("since", since)] if since else []
+        await self.download(f"/v1/runs/{run_id}/export", query, file)
 
     async def download(self, path: str, query: Sequence[tuple[str, str]], file: Path) -> None:
         """Write what a page gives to `file`, for its owner only, all of it or nothing."""

@@ -21,17 +21,26 @@ def run(arguments: argparse.Namespace, console: Console, home: Home, settings: C
     asked = asked_of(arguments)
     if file.exists() or file.suffix:
         return verify_file(file, asked)
-    target = asyncio.run(
-        _export(audit_client(arguments, home, settings), arguments.what, arguments.out, home)
-    )
+    client = audit_client(arguments, home, settings)
+    since = _size_of(arguments.checkpoint[0]) if arguments.checkpoint else ""
+    target = asyncio.run(_export(client, arguments.what, arguments.out, home, since))
     console.print(f"exported to {target}", soft_wrap=True)
     return verify_file(target, asked if asked.key else replace(asked, key=_pinned(home)))
 
 
-async def _export(client: AuditClient, run: str, out: Path | None, home: Home) -> Path:
+def _size_of(note: Path) -> str:
+    """Return the size in a checkpoint that was kept; empty when there is none: the verifier says why."""
+    try:
+        size = note.read_text().split("\n", 2)[1]
+    except (OSError, UnicodeDecodeError, IndexError):
+        return ""
+    return size if size.isascii() and size.isdigit() else ""
+
+
+async def _export(client: AuditClient, run: str, out: Path | None, home: Home, since: str) -> Path:
     run_id = await client.resolve(run)
     target = out or _place(home, run_id)
-    await client.export(run_id, target)
+    await client.export(run_id, target, since)
     return target
 
 

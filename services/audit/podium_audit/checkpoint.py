@@ -44,7 +44,7 @@ class NoteVerifier:
 
     def signed(self, body: str, lines: Sequence[tuple[str, bytes]]) -> bool | None:
         """Say whether a line is our right signature; None when no line is ours."""
-        ours = [data[KEY_ID_BYTES:] for name, data in lines if self._is_ours(name, data)]
+        ours = [data[KEY_ID_BYTES:] for name, data in lines if self.is_by_us(name, data)]
         if not ours:
             return None
         try:
@@ -53,7 +53,8 @@ class NoteVerifier:
             return False
         return len(ours) == 1
 
-    def _is_ours(self, name: str, data: bytes) -> bool:
+    def is_by_us(self, name: str, data: bytes) -> bool:
+        """Say whether a signature line names this key; whether it is right is another question."""
         return name == self.origin and data[:KEY_ID_BYTES] == self._key_hash
 
 
@@ -108,9 +109,14 @@ class CheckpointSigner:
     def read(self, note: str) -> Checkpoint:
         """Return what a note says; raise ValueError unless it is ours, whole and rightly signed.
 
-        Lines of others, such as witnesses, may stand beside our signature.
+        Lines of others, such as witnesses, may stand beside our signature. While a key hands over to
+        another, the newer one signs first: whoever knows only the former may no longer sign.
         """
-        return read_note(note, self._keys)
+        checkpoint = read_note(note, self._keys)
+        first = next(data for name, data in split_note(note)[1] if name == self._origin)
+        if not any(key.is_by_us(self._origin, first) for key in self._keys):
+            raise ValueError("the checkpoint was signed by a newer key of the log: use that one")
+        return checkpoint
 
 
 def read_note(note: str, keys: Sequence[NoteVerifier]) -> Checkpoint:

@@ -41,6 +41,15 @@ def test_a_note_has_the_specified_form() -> None:
     key.verify(raw[4:], f"{body}\n".encode())
 
 
+def test_whoever_knows_only_the_former_key_may_not_go_on() -> None:
+    former, newer = FakeSigner(), FakeSigner(bytes([9]) * 32)
+    note = CheckpointSigner("log.example", newer, former=former).sign(3, ROOT)
+    assert CheckpointSigner("log.example", newer).read(note).size == 3
+    assert CheckpointSigner("log.example", newer, former=former).read(note).size == 3
+    with pytest.raises(ValueError, match="newer key"):
+        CheckpointSigner("log.example", former).read(note)
+
+
 def test_a_note_says_what_was_signed() -> None:
     read = SIGNER.read(NOTE)
     assert (read.origin, read.size, read.root) == ("podium.local/audit", 12, ROOT)
