@@ -1,8 +1,9 @@
-"""The gateway's conversation port, held against the fake and against audit over gRPC."""
+"""The gateway's conversation port, held against the fake and against audit over gRPC, on both its stores."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,17 +19,24 @@ from tests.fakes.conversations import FakeConversations
 from tests.fakes.tls import tls_of
 from tests.fakes.waiting import PATIENCE_S
 
+if TYPE_CHECKING:
+    from tests.fakes.postgres_server import PostgresServer
+
 KEY = ItemKey("acme", ItemKind.IDEMPOTENCY, "key_1")
 
 
-@pytest.fixture(params=["fake", "audit"])
+@pytest.fixture(params=["fake", "audit", "audit on PostgreSQL"])
 async def port(
     request: pytest.FixtureRequest, tmp_path: Path, tls_dir: Path
 ) -> AsyncIterator[ConversationPort]:
     if request.param == "fake":
         yield FakeConversations()
         return
-    async with running_audit(tmp_path, tls_dir) as audit:
+    named: dict[str, Any] = {}
+    if request.param != "audit":
+        postgres: PostgresServer = request.getfixturevalue("postgres")
+        named = {"database_url": postgres.new_database(), "key_database_url": postgres.new_database()}
+    async with running_audit(tmp_path, tls_dir, **named) as audit:
         channel = open_channel(audit.address, "audit", tls_of(tls_dir, "gateway"))
         clock = SystemClock()
         yield AuditConversations(channel, clock, RandomIds(clock), wait_s=5)

@@ -14,6 +14,8 @@ from podium.audit.v1 import audit_service_pb2 as pb
 from podium.audit.v1 import conversation_service_pb2 as conversation_pb
 from podium.audit.v1 import limit_service_pb2 as limit_pb
 from podium.audit.v1 import limit_service_pb2_grpc, stop_service_pb2
+from podium.plan.v1 import plan_pb2
+from podium.router.v1 import router_service_pb2 as router_pb
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.audit_service import (
     RunningAudit,
@@ -22,7 +24,9 @@ from tests.fakes.audit_service import (
     open_request,
     running_audit,
     seal_request,
+    settings_for,
 )
+from tests.fakes.router_rig import router_rig
 from tests.fakes.waiting import PATIENCE_S, SOON_S, until
 
 if TYPE_CHECKING:
@@ -155,6 +159,32 @@ async def test_a_conversation_item_kept_at_one_is_read_and_deleted_at_the_other(
     with pytest.raises(PodiumError) as caught:
         await replicas.one.call("gateway", "GetItem", conversation_pb.GetItemRequest(**named))
     assert caught.value.code is Code.NOT_FOUND
+
+
+async def test_words_that_are_never_stored_are_sent_to_the_replica_that_lacks_them(
+    tmp_path: Path, tls_dir: Path, postgres: "PostgresServer"
+) -> None:
+    settings_for(tmp_path, tls_dir)
+    path = tmp_path / "tenants.yaml"
+    tenants = json.loads(path.read_text())
+    tenants["tenants"][0]["content"] = "commitments"
+    path.write_text(json.dumps(tenants))
+    words = json.dumps([{"role": "user", "content": "What is 2+2?"}]).encode()
+    plan = plan_pb2.Plan(steps=[plan_pb2.Step(worker_id="w")], source=plan_pb2.PLAN_SOURCE_NAMED)
+    opening = open_request(
+        "run_1",
+        verdicts=[plan_pb2.Verdict(worker_id="w", allowed=True, rule_id="default.allow")],
+        plan=pb.PlanRecord(plan=plan),
+        contents=[pb.Content(part_id="question", name="question", media_type="text/plain", data=words)],
+    )
+    async with (
+        running_replicas(tmp_path, tls_dir, postgres) as replicas,
+        router_rig(tls_dir, tmp_path, audit_address=replicas.two.address) as router,
+    ):
+        await replicas.one.call("gateway", "OpenRun", opening)
+        asked = router.request(messages=[router_pb.Segment(part_id="question", data=words)])
+        assert (await router.complete(asked)).text == "hello"
+        assert b"What is 2+2?" in router.upstream.requests[-1].body
 
 
 async def test_a_run_that_nobody_renews_is_given_up_once(

@@ -1,6 +1,7 @@
 """The audit service as attempts use it, over gRPC."""
 
 import asyncio
+from dataclasses import replace
 
 import grpc
 
@@ -14,6 +15,8 @@ from podium_core.wire.usage import usage_to_proto
 from podium_router.calls import AttemptBegin, AttemptEnd, Piece
 
 _SERVICE = "audit"
+_NS_PER_S = 1_000_000_000
+_NOT_KEPT = "CONTENT_NOT_KEPT"
 _NO_ANSWER = frozenset({Code.DEADLINE, Code.CANCELLED, Code.UNAVAILABLE})
 
 
@@ -30,8 +33,22 @@ class GrpcAudit:
         await self._stream.close()
 
     async def begin(self, begin: AttemptBegin, timeout_s: float) -> int:
-        """Commit the attempt and return its leaf index: the permit. Raises PodiumError."""
-        request = _begin_to_proto(begin)
+        """Commit the attempt and return its leaf index: the permit. Raises PodiumError.
+
+        Where the log stores no content it knows parts by name only at the replica that took them, until the
+        run ends; elsewhere, and after a restart, it is sent the bytes themselves.
+        """
+        end_ns = self._clock.monotonic_ns() + int(timeout_s * _NS_PER_S)
+        try:
+            return await self._begin(_begin_to_proto(begin), timeout_s)
+        except PodiumError as error:
+            if error.reason != _NOT_KEPT or not any(piece.part_id for piece in begin.body):
+                raise
+        in_full = replace(begin, body=tuple(Piece("", piece.data) for piece in begin.body))
+        left_s = (end_ns - self._clock.monotonic_ns()) / _NS_PER_S
+        return await self._begin(_begin_to_proto(in_full), left_s)
+
+    async def _begin(self, request: pb.BeginAttemptRequest, timeout_s: float) -> int:
         metadata = call_metadata()
         try:
             response = await retry_unary(
