@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
 
-_WORDS = """
+WORDS = """
 banana quartz rhythm lantern orchard pebble violin mosaic harbour thunder walnut puzzle saffron meadow copper
 glacier bottle cricket dolphin ember falcon garnet hazel island jigsaw kettle lemon marble needle oyster
 """.split()  # noqa: SIM905 - thirty quoted words read worse
@@ -28,11 +28,12 @@ class Part:
     result: str
 
 
-_First = Callable[[Random], Part]
-_Next = Callable[[Random, str], Part]
+FirstPart = Callable[[Random], Part]
+NextPart = Callable[[Random, str], Part]
 
 
-def _one_of(random: Random, *texts: str) -> str:
+def one_of(random: Random, *texts: str) -> str:
+    """Return one of `texts`."""
     return texts[random.randrange(len(texts))]
 
 
@@ -41,26 +42,26 @@ def _one_of(random: Random, *texts: str) -> str:
 
 def _product(random: Random) -> Part:
     a, b = random.randint(2, 60), random.randint(2, 40)
-    asked = _one_of(random, f"multiply {a} by {b}", f"what is {a} times {b}", f"calculate {a} * {b}")
+    asked = one_of(random, f"multiply {a} by {b}", f"what is {a} times {b}", f"calculate {a} * {b}")
     return Part(asked, "demo-arithmetic", str(a * b))
 
 
 def _sum(random: Random) -> Part:
     a, b = random.randint(11, 900), random.randint(11, 900)
-    asked = _one_of(random, f"add {a} and {b}", f"what is {a} plus {b}", f"compute the sum of {a} and {b}")
+    asked = one_of(random, f"add {a} and {b}", f"what is {a} plus {b}", f"compute the sum of {a} and {b}")
     return Part(asked, "demo-arithmetic", str(a + b))
 
 
 def _difference(random: Random) -> Part:
     a, b = random.randint(400, 2_500), random.randint(11, 390)
-    asked = _one_of(random, f"subtract {b} from {a}", f"what is {a} minus {b}")
+    asked = one_of(random, f"subtract {b} from {a}", f"what is {a} minus {b}")
     return Part(asked, "demo-arithmetic", str(a - b))
 
 
 def _total(random: Random) -> Part:
     values = [random.randint(3, 400) for _ in range(3)]
     first, second, third = values
-    asked = _one_of(
+    asked = one_of(
         random, f"add {first}, {second} and {third}", f"what is the sum of {first}, {second} and {third}"
     )
     return Part(asked, "demo-arithmetic", str(sum(values)))
@@ -84,7 +85,7 @@ def _quotient(random: Random) -> Part:
 
 def _times(random: Random, value: str) -> Part:
     factor = random.randint(2, 9)
-    asked = _one_of(
+    asked = one_of(
         random, f"multiply the result by {factor}", f"multiply it by {factor}", f"multiply by {factor}"
     )
     return Part(asked, "demo-arithmetic", str(int(value) * factor))
@@ -92,7 +93,7 @@ def _times(random: Random, value: str) -> Part:
 
 def _plus(random: Random, value: str) -> Part:
     more = random.randint(3, 99)
-    asked = _one_of(random, f"add {more} to it", f"add {more} to the result")
+    asked = one_of(random, f"add {more} to it", f"add {more} to the result")
     return Part(asked, "demo-arithmetic", str(int(value) + more))
 
 
@@ -117,26 +118,26 @@ def _less(random: Random, value: str) -> Part:
 
 
 def _reversed_word(random: Random) -> Part:
-    word = random.choice(_WORDS)
-    asked = _one_of(random, f"reverse the word {word}", f"spell '{word}' backwards")
+    word = random.choice(WORDS)
+    asked = one_of(random, f"reverse the word {word}", f"spell '{word}' backwards")
     return Part(asked, "demo-text", word[::-1])
 
 
 def _letter_count(random: Random) -> Part:
-    word = random.choice(_WORDS)
-    asked = _one_of(random, f"count the letters in the word {word}", f"how many letters are in '{word}'")
+    word = random.choice(WORDS)
+    asked = one_of(random, f"count the letters in the word {word}", f"how many letters are in '{word}'")
     return Part(asked, "demo-text", str(len(word)))
 
 
 def _vowel_count(random: Random) -> Part:
-    word = random.choice([word for word in _WORDS if word != "rhythm"])
+    word = random.choice([word for word in WORDS if word != "rhythm"])
     return Part(f"count the vowels in '{word}'", "demo-text", str(sum(word.count(v) for v in "aeiou")))
 
 
 def _sorted_words(random: Random) -> Part:
-    words = random.sample(_WORDS, 3)
+    words = random.sample(WORDS, 3)
     first, second, third = words
-    asked = _one_of(
+    asked = one_of(
         random,
         f"sort the words {first}, {second} and {third} alphabetically",
         f"arrange the words {first}, {second} and {third} in alphabetical order",
@@ -145,35 +146,35 @@ def _sorted_words(random: Random) -> Part:
 
 
 def _hyphenated(random: Random) -> Part:
-    words = random.sample(_WORDS, 3)
+    words = random.sample(WORDS, 3)
     first, second, third = words
     return Part(f"join the words {first}, {second} and {third} with a hyphen", "demo-text", "-".join(words))
 
 
 def _letter_seen(random: Random) -> Part:
-    word = random.choice(_WORDS)
+    word = random.choice(WORDS)
     letter = random.choice(word)
     asked = f"how many times does the letter '{letter}' appear in {word}"
     return Part(asked, "demo-text", str(word.count(letter)))
 
 
 def _first_letters(random: Random) -> Part:
-    word = random.choice(_WORDS)
+    word = random.choice(WORDS)
     return Part(f"what are the first three letters of {word}", "demo-text", word[:3])
 
 
 def _reversed(random: Random, value: str) -> Part:
-    asked = _one_of(random, "reverse the result", "reverse its letters", "reverse it", "reverse the letters")
+    asked = one_of(random, "reverse the result", "reverse its letters", "reverse it", "reverse the letters")
     return Part(asked, "demo-text", value[::-1])
 
 
 def _upper(random: Random, value: str) -> Part:
-    asked = _one_of(random, "convert it to upper case", "write the result in capitals")
+    asked = one_of(random, "convert it to upper case", "write the result in capitals")
     return Part(asked, "demo-text", value.upper())
 
 
 def _counted(random: Random, value: str) -> Part:
-    asked = _one_of(random, "count the letters in it", "count the letters")
+    asked = one_of(random, "count the letters in it", "count the letters")
     return Part(asked, "demo-text", str(sum(c.isalpha() for c in value)))
 
 
@@ -196,7 +197,7 @@ def _day(random: Random) -> date:
 def _days_between(random: Random) -> Part:
     first, days = _day(random), random.randint(20, 900)
     second = first + timedelta(days=days)
-    asked = _one_of(
+    asked = one_of(
         random,
         f"how many days are there from {first} to {second}",
         f"how many days lie between {first} and {second}",
@@ -212,7 +213,7 @@ def _month_length(random: Random) -> Part:
 
 def _weekday(random: Random) -> Part:
     day = _day(random)
-    asked = _one_of(random, f"what day of the week is {day}", f"which weekday was {day}")
+    asked = one_of(random, f"what day of the week is {day}", f"which weekday was {day}")
     return Part(asked, "demo-dates", _WEEKDAYS[day.weekday()])
 
 
@@ -244,7 +245,7 @@ def roman(value: int) -> str:
 
 def _roman_read(random: Random) -> Part:
     value = random.randint(4, 400)
-    asked = _one_of(
+    asked = one_of(
         random, f"what number is the Roman numeral {roman(value)}", f"convert {roman(value)} to decimal"
     )
     return Part(asked, "demo-numerals", str(value))
@@ -261,7 +262,7 @@ def _octal_read(random: Random) -> Part:
 
 
 def _to_roman(random: Random, value: str) -> Part:
-    asked = _one_of(
+    asked = one_of(
         random,
         "write the result in Roman numerals",
         "write it as a Roman numeral",
@@ -271,7 +272,7 @@ def _to_roman(random: Random, value: str) -> Part:
 
 
 def _to_binary(random: Random, value: str) -> Part:
-    asked = _one_of(random, "convert it to binary", "write the result in binary", "convert to binary")
+    asked = one_of(random, "convert it to binary", "write the result in binary", "convert to binary")
     return Part(asked, "demo-numerals", f"{int(value):b}")
 
 
@@ -284,8 +285,8 @@ def _to_hexadecimal(_: Random, value: str) -> Part:
 
 
 def _to_words(random: Random, value: str) -> Part:
-    asked = _one_of(random, "spell it out in words", "write the result in words")
-    return Part(asked, "demo-numerals", _spoken(int(value)))
+    asked = one_of(random, "spell it out in words", "write the result in words")
+    return Part(asked, "demo-numerals", spoken(int(value)))
 
 
 _ONES = """
@@ -295,19 +296,20 @@ seventeen eighteen nineteen
 _TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
 
 
-def _spoken(value: int) -> str:
+def spoken(value: int) -> str:
+    """Return a whole number below a million in English words."""
     if value >= 1_000:  # noqa: PLR2004 - the words change here
         low = value % 1_000
         joint = " and " if 0 < low < 100 else " "  # noqa: PLR2004
-        return f"{_spoken(value // 1_000)} thousand" + (f"{joint}{_spoken(low)}" if low else "")
+        return f"{spoken(value // 1_000)} thousand" + (f"{joint}{spoken(low)}" if low else "")
     if value >= 100:  # noqa: PLR2004
-        return f"{_ONES[value // 100]} hundred" + (f" and {_spoken(value % 100)}" if value % 100 else "")
+        return f"{_ONES[value // 100]} hundred" + (f" and {spoken(value % 100)}" if value % 100 else "")
     if value < len(_ONES):
         return _ONES[value]
     return _TENS[value // 10] + (f"-{_ONES[value % 10]}" if value % 10 else "")
 
 
-FIRST: Mapping[str, _First] = {
+FIRST: Mapping[str, FirstPart] = {
     "product": _product,
     "sum": _sum,
     "difference": _difference,
@@ -333,7 +335,7 @@ FIRST: Mapping[str, _First] = {
 }
 """Parts that bring what they work on."""
 
-NEXT: Mapping[str, _Next] = {
+NEXT: Mapping[str, NextPart] = {
     "times": _times,
     "plus": _plus,
     "doubled": _doubled,

@@ -1,132 +1,56 @@
 """Composite tasks for the demo specialists: none can do one alone, and the parts build on each other.
 
-A template is a sequence of parts, or several side by side (`&`) that a last part puts together (`:`). Which
-templates train, which choose the checkpoint and which are held out was fixed here before any training; so
-were the phrasings of one-step tasks.
+Which templates train, which choose the checkpoint and which are held out stands in `composite_templates`;
+which phrasings of one-step tasks, here.
 """
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from podium_demo.measure.items import MAKERS
 from podium_train.environments.composite_parts import FIRST, NEXT, Part
+from podium_train.environments.composite_templates import TEMPLATES
+from podium_train.environments.held_out_parts import HELD_OUT_FIRST, HELD_OUT_NEXT
 from podium_train.outcomes.splits import Split
 
 COMPOSITE = "composite"
 ONE_STEP = "one-step"
 
-TEMPLATES: dict[Split, tuple[str, ...]] = {
-    Split.TRAIN: (
-        "product to-roman",
-        "sum to-words",
-        "letter-count times",
-        "days-between to-binary",
-        "roman-read times",
-        "weekday reversed",
-        "month-length plus to-roman",
-        "product to-roman reversed",
-        "roman-read plus to-binary",
-        "vowel-count times to-words",
-        "sum to-words counted",
-        "days-between times to-hexadecimal",
-        "difference to-words upper",
-        "binary-read times to-roman reversed",
-        "quotient to-words reversed",
-        "weekday-after upper",
-        "letter-count to-roman",
-        "sum to-binary reversed",
-        "roman-read doubled to-words",
-        "total to-roman",
-        "total to-words reversed",
-        "product & letter-count : added",
-        "roman-read & sum : added",
-        "month-length & vowel-count : multiplied",
-        "reversed-word & product : joined",
-        "weekday & roman-read : joined",
-        "month-length & reversed-word : joined",
-        "sum & vowel-count : joined",
-        "days-between & quotient : joined",
-        "sorted-words & product : joined",
-        "sum to-words & vowel-count : joined",
-        "roman-read plus & weekday : joined",
-        "sum & roman-read & reversed-word : joined",
-    ),
-    Split.DEV: (
-        "difference to-roman",
-        "day-of-year to-words",
-        "letter-count plus to-binary",
-        "month-length to-words upper",
-        "day-of-year plus to-roman",
-        "binary-read plus reversed",
-        "days-between to-roman reversed",
-        "quotient to-words counted to-binary",
-        "letter-count times to-roman reversed",
-        "binary-read & quotient : multiplied",
-        "binary-read & days-between : added",
-        "weekday & difference : joined",
-        "difference to-binary & reversed-word : joined",
-    ),
-    Split.TEST: (
-        "difference to-hexadecimal",
-        "product to-words counted",
-        "binary-read times to-words",
-        "vowel-count plus to-roman",
-        "month-length times to-binary",
-        "days-between plus to-words upper",
-        "day-of-year to-roman reversed",
-        "sum to-hexadecimal reversed",
-        "total to-binary reversed",
-        "product-of-three to-roman reversed",
-        "average to-words upper",
-        "letter-seen times to-binary",
-        "octal-read plus to-words",
-        "roman-read squared",
-        "quotient to-octal",
-        "days-between tripled to-roman",
-        "weekday vowels-counted times",
-        "product less to-hexadecimal",
-        "roman-read to-words vowels-dropped",
-        "product & vowel-count : added",
-        "days-between & letter-count : multiplied",
-        "binary-read & month-length : multiplied",
-        "roman-read & quotient : added",
-        "days-between & total : added",
-        "octal-read & day-of-year : added",
-        "letter-seen & quotient : differed",
-        "average & roman-read : differed",
-        "sum to-words & weekday : joined",
-        "product to-roman & reversed-word : joined",
-        "month-length & binary-read plus : joined",
-        "day-of-year & sorted-words : joined",
-        "hyphenated & difference : joined",
-        "weekday upper & product : joined",
-        "first-letters & sum to-roman : joined",
-        "weekday & sum & reversed-word : joined",
-        "vowel-count & quotient & binary-read : joined",
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """What stands between parts: of one chain, between sides, and before what puts sides together."""
+
+    chain: tuple[str, ...] = (". ", ", then ", ", and ", ", and then ", "; ")
+    sides: tuple[str, ...] = (". ", ", ", " and ")
+    last: tuple[str, ...] = (". ", ", then ", ", and ", ". Finally, ")
+
+
+_TRAIN_LINKS = _Links()
+_LINKS = {
+    Split.TRAIN: _TRAIN_LINKS,
+    Split.DEV: replace(_TRAIN_LINKS, chain=(*_TRAIN_LINKS.chain, ". Next, ", ". After that, ", "; then ")),
+    Split.TEST: _Links(
+        chain=(*_TRAIN_LINKS.chain, ". Now ", " and then ", "; afterwards, "),
+        sides=(*_TRAIN_LINKS.sides, ". Also, ", "; "),
+        last=(*_TRAIN_LINKS.last, ". Lastly, "),
     ),
 }
-"""Templates of composite tasks by split. No template is in two.
-
-Those held out are the second set: those of the first were looked at while the recipe was found, and moved to
-the others. A third of them has a part that no other split has, or a list.
-"""
-
-_CHAINS = (". ", ", then ", ", and ", ", and then ", "; ")
-_HELD_OUT_CHAINS = (*_CHAINS, ". Next, ", ". After that, ", "; then ")
-_SIDES = (". ", ", ", " and ")
-_LAST = (". ", ", then ", ", and ", ". Finally, ")
+_SPLIT_OF = {template: split for split, templates in TEMPLATES.items() for template in templates}
 _FIRST_SHARE = 0.12
 _ENDS = {
     "added": ("add both results", "add the two results together"),
     "multiplied": ("multiply both results",),
     "differed": ("find the difference between both results",),
+    "larger": ("find the larger of both results",),
 }
 _FOLD: dict[str, Callable[[int, int], int]] = {
     "added": lambda a, b: a + b,
     "multiplied": lambda a, b: a * b,
     "differed": lambda a, b: abs(a - b),
+    "larger": max,
 }
 _SPECIALIST_OF = {
     "arithmetic": "demo-arithmetic",
@@ -136,6 +60,8 @@ _SPECIALIST_OF = {
     "numerals": "demo-numerals",
 }
 _HELD_OUT_EVERY = 3
+_FIRST = {**FIRST, **HELD_OUT_FIRST}
+_NEXT = {**NEXT, **HELD_OUT_NEXT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +80,9 @@ def composite(template: str, item_id: str, random: Random) -> DemoItem:
     """Return one task of `template`."""
     sides, _, end = template.partition(" : ")
     chains = [_chain(side.split(), random) for side in sides.split(" & ")]
-    links = _HELD_OUT_CHAINS if template in TEMPLATES[Split.TEST] else _CHAINS
+    links = _LINKS[_SPLIT_OF[template]]
     question = _written(
-        [_written([p.text for p in chain], random, links) for chain in chains], random, _SIDES
+        [_written([p.text for p in chain], random, links.chain) for chain in chains], random, links.sides
     )
     if random.random() < _FIRST_SHARE:
         question = f"first, {question}"
@@ -168,7 +94,7 @@ def composite(template: str, item_id: str, random: Random) -> DemoItem:
         first, second = (int(result) for result in results)
         value = _FOLD[end](first, second)
         parts.append(Part(random.choice(_ENDS[end]), "demo-arithmetic", str(value)))
-        question = _connected(question, random.choice(_LAST), parts[-1].text)
+        question = _connected(question, random.choice(links.last), parts[-1].text)
     return DemoItem(item_id, template, COMPOSITE, _sentence(question), parts[-1].result, tuple(parts))
 
 
@@ -208,9 +134,9 @@ def demo_items(split: Split, count: int, seed: int, *, one_step_share: float = 0
 
 
 def _chain(names: Sequence[str], random: Random) -> list[Part]:
-    parts = [FIRST[names[0]](random)]
+    parts = [_FIRST[names[0]](random)]
     for name in names[1:]:
-        parts.append(NEXT[name](random, parts[-1].result))
+        parts.append(_NEXT[name](random, parts[-1].result))
     return parts
 
 
