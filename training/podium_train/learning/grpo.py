@@ -52,7 +52,7 @@ class GrpoOptions:
     entropy: float = 0.0
     max_norm: float = 1.0
     step_cost: float = 0.01
-    sight_cost: float = 0.05
+    sight_cost: float = 0.1
     max_steps: int = MAX_STEPS
     most_unscorable: float = 0.2
     seed: int = 0

@@ -1,9 +1,9 @@
 """The supervised warm start: which worker answers a question, from recorded outcomes as soft targets.
 
 It teaches the choice of a worker, and that questions with recorded answers are given to one worker. Of
-composite tasks it knows no outcome and shows no plan. There it keeps both shapes open, and gives weak hints
-of language: a cut is likelier where a request begins, a look at an earlier result where a part points back.
-Which cuts, who sees whom and when to join is left to reinforcement.
+composite tasks it knows no outcome and shows no plan. There it keeps both shapes open, and gives hints of
+language: a cut is likelier where a request begins, a look at an earlier result where a part points back, and
+joining where several results are left. Which cuts, who sees whom and when to join is left to reinforcement.
 """
 
 import logging
@@ -19,7 +19,7 @@ from torch.nn import functional
 from podium_core.plan_model.breaks import leans_on_earlier, starts_request
 from podium_core.plan_model.choices import SHAPES, Choice, Kind, Shape
 from podium_core.plan_model.deciding import Seen
-from podium_core.plan_model.features import Duty, access_features
+from podium_core.plan_model.features import Duty, access_features, join_features
 from podium_core.plan_model.model import PlanModel
 from podium_core.plan_model.words import Floats
 from podium_train.learning.rollouts import see
@@ -46,7 +46,7 @@ class WarmOptions:
     sharpness: float = 0.2
     alone_chance: float = 0.9
     parts_chance: float = 0.6
-    hint_chance: float = 0.65
+    hint_chance: float = 0.8
     seed: int = 0
 
 
@@ -76,7 +76,7 @@ def lessons_of(model: PlanModel, question: Question, options: WarmOptions) -> li
 
 
 def _hints(seen: Seen, options: WarmOptions) -> list[Lesson]:
-    """Return weak hints of language: where a request begins, and which part points back at which."""
+    """Return hints of language: where a request begins, which part points back at which, and to join."""
     both = (True, True)
 
     def hint(kind: Kind, features: Floats, *, is_likelier: bool) -> Lesson:
@@ -92,6 +92,9 @@ def _hints(seen: Seen, options: WarmOptions) -> list[Lesson]:
         for earlier in range(step):
             features = access_features(seen.parts, step, earlier, is_unused=earlier == step - 1)
             hints.append(hint(Kind.ACCESS, features, is_likelier=back and earlier == step - 1))
+    if len(seen.parts) > 1:
+        features = join_features(seen.whole, seen.parts, len(seen.parts))
+        hints.append(hint(Kind.JOIN, features, is_likelier=True))
     return hints
 
 
