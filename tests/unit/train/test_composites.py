@@ -11,9 +11,9 @@ from podium_core.orchestration.ports import Completion, Delta, Permitted, StepCa
 from podium_core.plan_model.breaks import JOIN, subtask_of
 from podium_demo.answer import SPECIALISTS, answer
 from podium_demo.worker_prompt import read_task
+from podium_train.environments.composite_templates import TEMPLATES
 from podium_train.environments.composites import (
     COMPOSITE,
-    TEMPLATES,
     DemoItem,
     composite,
     demo_items,
