@@ -12,7 +12,7 @@ from podium_core.config.tenants import Tenant
 from podium_core.domain.conversation import ItemKind
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.conversations import FakeConversations
-from tests.fakes.gateway import TOKEN, EdgeServer, running_edge
+from tests.fakes.gateway import COLLEAGUE_TOKEN, TOKEN, EdgeServer, running_edge
 from tests.fakes.pools import pool, worker
 from tests.fakes.worker import FakeWorkers, Reply
 
@@ -120,11 +120,13 @@ async def test_a_completion_belongs_to_its_key() -> None:
     kept = FakeConversations()
     async with _client(conversations=kept) as (client, _):
         made = await _ask(client)
-    theirs = Tenant("other")
-    async with _client(conversations=kept, tenant=theirs) as (client, _):
-        assert (await client.chat.completions.list()).data == []
-        with pytest.raises(openai.NotFoundError):
-            await client.chat.completions.retrieve(made.id)
+    for tenant, key in ((Tenant("other"), TOKEN), (Tenant("acme"), COLLEAGUE_TOKEN)):
+        async with _client(conversations=kept, tenant=tenant) as (client, _):
+            theirs = client.with_options(api_key=key).chat.completions
+            assert (await theirs.list()).data == []
+            for call in (theirs.retrieve(made.id), theirs.delete(made.id), theirs.messages.list(made.id)):
+                with pytest.raises(openai.NotFoundError):
+                    await call
 
 
 async def test_a_tenant_whose_words_are_not_kept_cannot_store_and_hears_why() -> None:

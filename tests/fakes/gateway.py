@@ -35,12 +35,13 @@ NO_LIMITS = Limits()
 TOKEN, _DIGEST = new_key("key-1")
 AUDITOR_TOKEN, _AUDITOR_DIGEST = new_key("key-2")
 GRADER_TOKEN, _GRADER_DIGEST = new_key("key-3")
+COLLEAGUE_TOKEN, _COLLEAGUE_DIGEST = new_key("key-4")
 
 
 def tenants(
     tenant: Tenant | None = None, key_limits: Limits = NO_LIMITS, key_budget_usd_micros: int | None = None
 ) -> Tenants:
-    """Return one tenant with a client's, an auditor's and a grader's key."""
+    """Return one tenant with a client's, an auditor's, a grader's and another client's key."""
     made = tenant or Tenant("acme")
     keys = (
         Key(
@@ -52,6 +53,7 @@ def tenants(
         ),
         Key("key-2", _AUDITOR_DIGEST, frozenset({AUDITOR})),
         Key("key-3", _GRADER_DIGEST, frozenset({GRADER})),
+        Key("key-4", _COLLEAGUE_DIGEST, frozenset({CLIENT})),
     )
     return Tenants((replace(made, keys=keys),))
 

@@ -13,7 +13,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.pool import Pool
 from podium_core.domain.run import AttemptKind
 from tests.fakes.conversations import FakeConversations
-from tests.fakes.gateway import EdgeServer, running_edge
+from tests.fakes.gateway import COLLEAGUE_TOKEN, EdgeServer, running_edge
 from tests.fakes.ids import FakeClock
 from tests.fakes.planner import FakePlanner, plan_of
 from tests.fakes.pools import pool, worker
@@ -220,6 +220,16 @@ async def test_another_tenants_id_is_refused_like_an_altered_one() -> None:
         status, answer = await post(theirs, results(message))
     assert (status, answer["error"]["code"]) == (400, "tool_call_id_invalid")
     assert len(scene.workers.calls) == 2
+
+
+async def test_another_keys_id_is_refused_too_although_its_tenant_is_the_same() -> None:
+    scene = Scene()
+    async with scene.edge() as edge:
+        message = await paused(edge)
+        status, answer = await post(edge, results(message), Authorization=f"Bearer {COLLEAGUE_TOKEN}")
+        assert (status, answer["error"]["code"]) == (400, "tool_call_id_invalid")
+        assert len(scene.workers.calls) == 2, "no worker is asked to tell one key what another has said"
+        assert (await post(edge, results(message)))[0] == 200
 
 
 async def test_a_tenant_whose_words_are_not_kept_uses_tools_by_its_own_history() -> None:

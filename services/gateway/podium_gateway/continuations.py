@@ -56,7 +56,7 @@ class Continuations:
         """Return the request of the continuation run if the question ends in results of our tool calls.
 
         Results of other providers' calls are plain history. Raises PodiumError (INVALID_REQUEST): an id that
-        this tenant never got, results that are missing or belong to several runs, CONTINUATION_EXPIRED.
+        this key never got, results that are missing or belong to several runs, CONTINUATION_EXPIRED.
         """
         results = _trailing_results(request.question.messages)
         ids = [str(message.fields.get("tool_call_id", "")) for message in results]
@@ -67,6 +67,9 @@ class Continuations:
         paused = await self._paused(request.tenant_id, names[0].run_id)
         if paused is None or paused.worker_id not in pool.by_id:
             raise _expired()
+        if paused.principal_id != request.principal_id:
+            # What the worker was sent are the words of another key, which this one has no right to.
+            raise _foreign(len(request.question.messages) - len(results))
         if request.named_worker_id not in (None, paused.worker_id):
             return request  # a name never means another worker: this one reads the turn as history
         by_index = dict(zip([name.index for name in names], results, strict=True))
@@ -109,7 +112,12 @@ class Continuations:
             {"type": "function", **call, "id": upstream_id}
             for call, upstream_id in zip(calls, ids.values(), strict=True)
         ]
-        data = {"worker_id": answer.worker_id, "ids": list(ids.items()), "messages": [*messages, said]}
+        data = {
+            "principal_id": request.principal_id,
+            "worker_id": answer.worker_id,
+            "ids": list(ids.items()),
+            "messages": [*messages, said],
+        }
         await self.kept.put(
             _context_key(request.tenant_id, request.run_id),
             json.dumps(data, ensure_ascii=False).encode(errors="replace"),
@@ -123,11 +131,7 @@ class Continuations:
         for at, call_id in enumerate(ids, start=first):
             name = read_tool_call_id(key, call_id)
             if name is None or (names and name.run_id != names[0].run_id):
-                raise invalid(
-                    "results must answer the tool calls of one turn, by the ids that came with them",
-                    reason="TOOL_CALL_ID_INVALID",
-                    param=f"messages[{at}].tool_call_id",
-                )
+                raise _foreign(at)
             names.append(name)
         return names
 
@@ -136,7 +140,7 @@ class Continuations:
         if item is None:
             return None
         data = json.loads(item.data)
-        return _Paused(data["worker_id"], dict(data["ids"]), data["messages"])
+        return _Paused(data["principal_id"], data["worker_id"], dict(data["ids"]), data["messages"])
 
     async def _key(self, tenant_id: str) -> bytes:
         """Return the tenant's signing key: whichever gateway needs it first makes it, for all of them."""
@@ -155,6 +159,7 @@ class Continuations:
 
 @dataclass(frozen=True, slots=True)
 class _Paused:
+    principal_id: str
     worker_id: str
     upstream_ids: Mapping[int, str]
     messages: Sequence[_Json]
@@ -248,6 +253,14 @@ def _message(fields: Mapping[str, object]) -> Message:
 
 def _context_key(tenant_id: str, run_id: str) -> ItemKey:
     return ItemKey(tenant_id, ItemKind.CONTINUATION, run_id)
+
+
+def _foreign(at: int) -> PodiumError:
+    return invalid(
+        "results must answer the tool calls of one turn, by the ids that came with them, with the same key",
+        reason="TOOL_CALL_ID_INVALID",
+        param=f"messages[{at}].tool_call_id",
+    )
 
 
 def _expired() -> PodiumError:
