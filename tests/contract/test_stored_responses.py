@@ -206,6 +206,25 @@ async def test_a_cut_stream_is_resumed_here_and_elsewhere_without_loss_or_repeti
     assert [event["type"] for event in whole][:2] == ["response.created", "response.in_progress"]
 
 
+async def test_following_takes_a_place_and_gives_it_back() -> None:
+    kept, gate = FakeConversations(), asyncio.Event()
+    workers = FakeWorkers(default=Reply(gate=gate))
+    async with (
+        _client(conversations=kept, workers=workers) as (client, _),
+        running_edge(conversations=kept, max_concurrent_runs=1) as full,
+    ):
+        begun = await client.responses.create(model="podium", input=ASKED, background=True)
+        following = asyncio.create_task(_read(full, begun.id, -1))
+        await until(lambda: full.edge.admission.count == 1)
+        second = client.with_options(base_url=f"{full.url}/v1").responses
+        with pytest.raises(openai.RateLimitError):
+            await second.retrieve(begun.id, stream=True)
+        assert (await second.retrieve(begun.id)).status == "in_progress", "reading once takes none"
+        gate.set()
+        assert (await following)[-1]["type"] == "response.completed"
+        await until(lambda: not full.edge.admission.count)
+
+
 async def test_cancelling_stops_the_run_and_seals_it() -> None:
     recorder, gate = FakeRecorder(), asyncio.Event()
     workers = FakeWorkers(default=Reply(gate=gate))
