@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import resource
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -191,3 +192,15 @@ async def test_old_spans_are_swept(rig: Rig) -> None:
     assert (await rig.spans_of("run_1"))[1]["spans"]
     await intake._thread.do(intake._sweep)
     assert not (await rig.spans_of("run_1"))[1]["spans"], "it ended in 1970"
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+async def test_a_small_body_that_unpacks_to_a_large_one_is_refused(rig: Rig) -> None:
+    bomb = gzip.compress(bytes(100 << 20))
+    before = _resident_bytes()
+    status, answer = await rig.post("router", bomb, **{"Content-Encoding": "gzip"})
+    assert status == 413, answer
+    assert _resident_bytes() - before < 64 << 20
