@@ -57,7 +57,7 @@ def test_every_python_snippet_compiles() -> None:
             ast.parse(block, page.name)
 
 
-@pytest.mark.parametrize("name", ["operating.md", "quickstart.md"])
+@pytest.mark.parametrize("name", ["operating.md", "quickstart.md", "retention.md"])
 def test_files_shown_for_copying_are_accepted(tmp_path: Path, name: str) -> None:
     shown = _blocks(ROOT / "docs" / name, "yaml")
     assert shown

@@ -205,7 +205,14 @@ async def test_an_investigator_reads_content_for_a_case_that_another_key_approve
         for path, key in (("run_2", "investigator"), ("run_1", "operator")):
             assert (await audit.get(f"/v1/runs/{path}?approval={approval_id}", key))[0] == 403
         assert (await audit.get(f"/v1/runs/run_1?approval={approval_id}", "key3"))[0] == 404
-        read = leaves_in(tmp_path, "read")[0]["facts"]
+        reads = [leaf["facts"] for leaf in leaves_in(tmp_path, "read")]
+        assert [read["action"] for read in reads[:4]] == [
+            "content_refused",
+            "show",
+            "content_refused",
+            "content_refused",
+        ]
+        read = reads[1]
         assert (read["with_content"], read["case_id"], read["approval_id"]) == (True, "case-7", approval_id)
 
 

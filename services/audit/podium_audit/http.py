@@ -173,20 +173,22 @@ class AuditHttp:
         principal, row = request[pages.PRINCIPAL], found.row
         if not approval_id:
             return Glimpse(with_content=run_page.is_own(principal, row))
-        if INVESTIGATOR not in principal.roles:
-            raise PodiumError(Code.POLICY_DENIED, "an approval serves a key with the role investigator")
         tenant_id = principal.tenant.tenant_id
         granted = await self.readers.ask(
             lambda view: view.log.controls(approvals.APPROVAL, tenant_id), tenant_id=tenant_id
         )
-        approval = approvals.check(
-            granted,
-            approval_id,
-            action=approvals.READ_CONTENT,
-            target=row.run_id,
-            principal_id=principal.key_id,
-            now_us=self.clock.now_ns() // _NS_PER_US,
-        )
+        try:
+            approval = approvals.check(
+                granted if INVESTIGATOR in principal.roles else (),
+                approval_id,
+                action=approvals.READ_CONTENT,
+                target=row.run_id,
+                principal_id=principal.key_id,
+                now_us=self.clock.now_ns() // _NS_PER_US,
+            )
+        except PodiumError:
+            await self.record(request, row.run_id, "content_refused", Glimpse())
+            raise
         return Glimpse(
             with_content=True, facts={"case_id": approval.case_id, "approval_id": approval.approval_id}
         )
