@@ -20,6 +20,7 @@ from benchmarks.load import rss_mib
 from benchmarks.open_streams import measure_open_streams
 from benchmarks.overhead import SHAPES, Subject, measure_shape
 from benchmarks.peers import Peer, litellm_proxy, portkey
+from benchmarks.postgres_log import measure_postgres_log
 from benchmarks.report import Report, Table
 from benchmarks.sealing import Sealing, measure_sealing
 from tests.e2e.cluster import Cluster, running
@@ -73,6 +74,7 @@ class Options:
     seconds: float
     streams: int
     with_peers: bool
+    records: int
     page: Path | None
 
 
@@ -154,6 +156,9 @@ async def main(options: Options) -> None:
             report.add(path.table())
             report.add(sealing_table(await measure_sealing(podium, options.seconds)))
             report.add(memory_table(podium))
+            on_postgres = await measure_postgres_log(options.seconds, options.records)
+            if on_postgres is not None:
+                report.add(on_postgres.table())
             if options.streams:
                 through = f"{podium.gateway_url}/v1/chat/completions"
                 subject = Subject("Podium", through, "worker/{}", podium.headers, podium.pids)
@@ -183,7 +188,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each load runs (default: 4)")
     parser.add_argument("--streams", type=int, default=1000, help="open streams; 0: none (default: 1000)")
+    parser.add_argument("--records", type=int, default=1_000_000, help="leaves of the log that is read")
     parser.add_argument("--no-peers", action="store_true", help="measure Podium and the upstream alone")
     parser.add_argument("--page", type=Path, help="write the tables to this Markdown file too")
     given = parser.parse_args()
-    uvloop.run(main(Options(given.seconds, given.streams, not given.no_peers, given.page)))
+    uvloop.run(main(Options(given.seconds, given.streams, not given.no_peers, given.records, given.page)))

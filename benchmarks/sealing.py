@@ -47,7 +47,7 @@ async def measure_sealing(podium: Cluster, seconds: float) -> Sealing:
     async def caller() -> None:
         nonlocal sealed
         while time.perf_counter() - started < seconds:
-            await _one_run(gateway, router, ids)
+            await one_run(gateway, router, ids)
             sealed += 1
 
     await asyncio.gather(*(caller() for _ in range(_AT_ONCE)))
@@ -64,7 +64,8 @@ async def measure_sealing(podium: Cluster, seconds: float) -> Sealing:
     )
 
 
-async def _one_run(gateway: AuditStream, router: AuditStream, ids: RandomIds) -> None:
+async def one_run(gateway: AuditStream, router: AuditStream, ids: RandomIds) -> None:
+    """Open a run of one step, make its attempt and seal it."""
     run_id, attempt_id = ids.new("run"), ids.new("att")
     plan = plan_pb.Plan(steps=[plan_pb.Step(worker_id="bench")], source=plan_pb.PLAN_SOURCE_NAMED)
     await gateway.OpenRun(

@@ -9,7 +9,8 @@ from podium_audit.anchors import COSIGNATURE, TIME_STAMP, AnchorRow, AnchorStore
 from podium_audit.ports import StoreError
 from podium_audit.stores.anchors import SqliteAnchors
 from podium_audit.stores.postgres.anchors import PostgresAnchors
-from podium_audit.stores.postgres.connection import Session
+from podium_audit.stores.postgres.log_schema import WRITER
+from tests.fakes.shared_database import shared_database
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -18,7 +19,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnchorStor
     if request.param == "sqlite":
         made = SqliteAnchors(tmp_path / "anchors.db", busy_s=1)
     else:
-        made = PostgresAnchors(Session(request.getfixturevalue("database_url"), wait_s=5))
+        made = PostgresAnchors(shared_database(request.getfixturevalue("database_url")).session(WRITER))
     made.open()
     yield made
     made.close()

@@ -1,5 +1,6 @@
 """What only PostgreSQL promises of the log: who may see and change what, turns, shelves, upgrades."""
 
+import secrets
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -280,3 +281,46 @@ def test_errors_quote_nothing_that_was_written(store: PostgresStore) -> None:
         store.commit(batch)
     assert "secret" not in str(caught.value)
     assert "UniqueViolation" in str(caught.value)
+
+
+def test_a_service_need_not_own_its_tables(database_url: str) -> None:
+    name = f"t{secrets.token_hex(4)}"
+    with psycopg.connect(database_url, autocommit=True) as superuser:
+        for role in (WRITER, READER):
+            if superuser.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
+                superuser.execute(f"CREATE ROLE {role}")
+        superuser.execute(f"CREATE ROLE owner_{name} LOGIN CREATEROLE")
+        superuser.execute(f"CREATE ROLE service_{name} LOGIN NOINHERIT")
+        superuser.execute(f"GRANT {WRITER}, {READER} TO owner_{name}, service_{name} WITH ADMIN OPTION")
+        superuser.execute(f"CREATE DATABASE {name} OWNER owner_{name}")
+    place = database_url.rpartition("@")[2].rpartition("/")[0]
+    url, owner_url = (f"postgresql://{who}_{name}@{place}/{name}" for who in ("service", "owner"))
+    store = PostgresStore(Database(url, lock_s=1, owner_url=owner_url))
+    try:
+        check_apart(store, url)
+    finally:
+        store.close()
+    with psycopg.connect(database_url, autocommit=True) as superuser:
+        superuser.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        superuser.execute(f"DROP ROLE service_{name}")
+        superuser.execute(f"DROP ROLE owner_{name}")
+
+
+def check_apart(store: PostgresStore, url: str) -> None:
+    store.open()
+    store.commit(a_run(1, 0))
+    store.commit(sealed(1))
+    reader = Database(url, lock_s=1).reader()
+    reader.show_only("acme")
+    assert reader.run("run_1") is not None
+    assert len(reader.tile(0, 0)) == 64
+    reader.close()
+    with psycopg.connect(url, autocommit=True) as service:
+        for statement in (
+            f"ALTER TABLE leaves_{shelf_of(MAY)} DISABLE TRIGGER ALL",
+            "DROP TRIGGER append_only ON events",
+            "SELECT * FROM leaves",
+            "CREATE TABLE mine (x int)",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                service.execute(statement)

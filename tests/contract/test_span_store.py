@@ -16,10 +16,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SpanStore]
         made = SqliteSpans(tmp_path / "spans.db", busy_s=5)
     else:
         url = request.getfixturevalue("database_url")
-        from podium_audit.stores.postgres.connection import Session
+        from podium_audit.stores.postgres.log_schema import WRITER
         from podium_audit.stores.postgres.spans import PostgresSpans
+        from tests.fakes.shared_database import shared_database
 
-        made = PostgresSpans(Session(url, wait_s=30))
+        made = PostgresSpans(shared_database(url).session(WRITER))
     made.open()
     yield made
     made.close()

@@ -58,11 +58,11 @@ class Installation:
 
     def spans(self) -> PostgresSpans:
         """Return the spans that operators sent."""
-        return PostgresSpans(self._database.session(""))
+        return PostgresSpans(self._session())
 
     def anchors(self) -> PostgresAnchors:
         """Return the anchors of checkpoints."""
-        return PostgresAnchors(self._database.session(""))
+        return PostgresAnchors(self._session())
 
     def view(self) -> View:
         """Open a view for one reading thread."""

@@ -4,19 +4,16 @@ from typing import Any, Final, LiteralString
 
 from podium_audit.anchors import COSIGNATURE, AnchorRow
 from podium_audit.stores.postgres.connection import Session
-from podium_audit.stores.postgres.migrations import Steps, migrate
 
-STEPS: Final[Steps] = (
-    (
-        """CREATE TABLE anchors (
-            kind text NOT NULL,
-            name text NOT NULL,
-            size bigint NOT NULL,
-            time_us bigint NOT NULL,
-            data bytea NOT NULL,
-            PRIMARY KEY (kind, name, size)
-        )""",
-    ),
+TABLES: Final[tuple[LiteralString, ...]] = (
+    """CREATE TABLE anchors (
+        kind text NOT NULL,
+        name text NOT NULL,
+        size bigint NOT NULL,
+        time_us bigint NOT NULL,
+        data bytea NOT NULL,
+        PRIMARY KEY (kind, name, size)
+    )""",
 )
 _PUT: Final = (
     "INSERT INTO anchors VALUES (%s, %s, %s, %s, %s) ON CONFLICT (kind, name, size)"
@@ -31,8 +28,9 @@ class PostgresAnchors:
         self._session = session
 
     def open(self) -> None:
-        """Make the table where there is none."""
-        migrate(self._session, "anchors", STEPS)
+        """Connect. What it needs is made with the log's tables."""
+        with self._session.use():
+            pass
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -1,32 +1,29 @@
 """Spans in PostgreSQL, beside the log: any replica takes them and any shows them."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, LiteralString
 
 from podium_audit.spans import SpanRow
 from podium_audit.stores.postgres.connection import Session
-from podium_audit.stores.postgres.migrations import Steps, migrate
 
-STEPS: Final[Steps] = (
-    (
-        """CREATE TABLE spans (
-            trace_id text COLLATE "C" NOT NULL,
-            span_id text COLLATE "C" NOT NULL,
-            parent_span_id text NOT NULL,
-            tenant_id text NOT NULL,
-            run_id text NOT NULL,
-            service text NOT NULL,
-            name text NOT NULL,
-            kind integer NOT NULL,
-            started_ns bigint NOT NULL,
-            ended_ns bigint NOT NULL,
-            is_error boolean NOT NULL,
-            attributes_json text NOT NULL,
-            PRIMARY KEY (trace_id, tenant_id, span_id)
-        )""",
-        "CREATE INDEX spans_of_run ON spans (run_id) WHERE run_id != ''",
-        "CREATE INDEX spans_by_end ON spans (ended_ns)",
-    ),
+TABLES: Final[tuple[LiteralString, ...]] = (
+    """CREATE TABLE spans (
+        trace_id text COLLATE "C" NOT NULL,
+        span_id text COLLATE "C" NOT NULL,
+        parent_span_id text NOT NULL,
+        tenant_id text NOT NULL,
+        run_id text NOT NULL,
+        service text NOT NULL,
+        name text NOT NULL,
+        kind integer NOT NULL,
+        started_ns bigint NOT NULL,
+        ended_ns bigint NOT NULL,
+        is_error boolean NOT NULL,
+        attributes_json text NOT NULL,
+        PRIMARY KEY (trace_id, tenant_id, span_id)
+    )""",
+    "CREATE INDEX spans_of_run ON spans (run_id) WHERE run_id != ''",
+    "CREATE INDEX spans_by_end ON spans (ended_ns)",
 )
 _ADD: Final = (
     "INSERT INTO spans VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
@@ -50,8 +47,9 @@ class PostgresSpans:
         self._session = session
 
     def open(self) -> None:
-        """Make the tables where there are none."""
-        migrate(self._session, "spans", STEPS)
+        """Connect. What it needs is made with the log's tables."""
+        with self._session.use():
+            pass
 
     def close(self) -> None:
         """Let go of the connection."""
