@@ -131,7 +131,8 @@ def test_runs_of_an_older_log_can_be_searched_too(tmp_path: Path) -> None:
     older.commit(Batch(runs=[run_row(1)], leaves=leaves, events=[event("evt", 0, 3)], seals=[sealed]))
     older.close()
     with connect(file) as database:
-        database.execute("DROP TABLE run_facets")
+        for later in ("run_facets", "subjects"):
+            database.execute(f"DROP TABLE {later}")
         database.execute("PRAGMA user_version = 6")
     newer = SqliteStore(file, busy_s=5)
     newer.open()
