@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from podium_audit.add_checkpoint import AddCheckpoint
 from podium_audit.anchors import COSIGNATURE, FILE, TIME_STAMP
 from podium_audit.checkpoint import Checkpoint
 from podium_audit.ports import CheckpointRow
@@ -102,6 +103,21 @@ async def test_a_witness_that_is_away_holds_nobody_up_and_is_asked_again(
             rows = await anchored(audit, COSIGNATURE)
             assert rows[COSIGNATURE]["name"] in (known, witness.vkeys[1])
         assert caplog.text.count("cannot be reached") <= 2, "one word for each that is away"
+
+
+async def test_an_answer_that_was_lost_is_asked_for_again(tmp_path: Path, tls_dir: Path, vkey: str) -> None:
+    async with running_witness(tmp_path / "w1", vkey) as witness:
+        (tmp_path / "witnesses").write_text(witness.policy)
+        changes: dict[str, Any] = {"witnesses_file": tmp_path / "witnesses", "witness_interval_s": 0.05}
+        async with running_audit(tmp_path, tls_dir, **changes) as audit:
+            note = (await audit.get("/checkpoint"))[1].decode()
+            lost = witness.judge.add_checkpoint(AddCheckpoint(0, (), note).encode())
+            assert lost.status == 200
+            asking = asyncio.create_task(audit.audit.http.anchoring.run())
+            rows = await anchored(audit, COSIGNATURE)
+            assert rows[COSIGNATURE]["size"] == int(note.split("\n")[1])
+            asking.cancel()
+            await asyncio.wait([asking])
 
 
 async def test_a_witness_that_saw_another_history_raises_the_alarm(

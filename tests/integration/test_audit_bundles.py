@@ -182,11 +182,36 @@ async def test_a_bundle_is_refused_with_what_to_mend(
         await audit.run("run_1")
         got, body = await audit.get(f"/v1/bundle?{query}", key)
         assert (got, says in body["error"]["message"]) == (status, True), body
-        assert list((tmp_path / "data").glob("bundle-*")) == []
 
 
 def test_a_bundle_that_would_be_too_large_is_refused(tmp_path: Path) -> None:
-    archive = Archive(tmp_path / "b.zip", _room=10)
-    assert b"".join(archive.add("a", (b"12345",))) == b"12345"
-    with pytest.raises(PodiumError, match="fewer runs"):
-        list(archive.add("b", (b"123456",)))
+    with (tmp_path / "b.zip").open("w+b") as file:
+        archive = Archive(file, _room=10)
+        assert b"".join(archive.add("a", (b"12345",))) == b"12345"
+        with pytest.raises(PodiumError, match="fewer runs"):
+            list(archive.add("b", (b"123456",)))
+
+
+async def test_erased_words_are_said_to_be_erased_by_export_and_bundle(tmp_path: Path, tls_dir: Path) -> None:
+    async with running_audit(tmp_path, tls_dir) as audit:
+        await audit.run("run_1")
+        await audit.run("run_2")
+        order = {"run_ids": ["run_1"], "basis": "subject_request"}
+        status, answer = await audit.post("/v1/erasures", "officer", order)
+        assert status == 200, answer
+        _, page = await audit.get("/v1/runs/run_1", "key1")
+        leaf = page["erased_under_leaf"]
+        _, export = await audit.get("/v1/runs/run_1/export", "key1")
+        _, bundle = await audit.get("/v1/bundle?run=run_1&run=run_2", "key1")
+        vkey = await vkey_of(audit)
+        left = {file.name for file in (tmp_path / "data").iterdir()}
+    assert not any("bundle" in name or name.startswith("tmp") for name in left)
+    for data in (export, bundle):
+        file = tmp_path / "file"
+        file.write_bytes(data)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "podium_verifier", str(file), "--key", vkey, stdout=asyncio.subprocess.PIPE
+        )
+        said = (await process.communicate())[0].decode()
+        assert process.returncode == ExitCode.ERASED
+        assert f"erased under leaf {leaf}" in said

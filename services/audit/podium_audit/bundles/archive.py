@@ -6,8 +6,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from podium_audit import export
 from podium_audit.anchors import TIME_STAMP, AnchorRow
@@ -52,9 +51,9 @@ class BundleOf:
 
 @dataclass(slots=True)
 class Archive:
-    """A ZIP that is being made; what was added so far is listed."""
+    """A ZIP that is being made in an open file; what was added so far is listed."""
 
-    file: Path
+    file: IO[bytes]
     files: list[dict[str, Any]] = field(default_factory=list)
     _room: int = MAX_BYTES
 
