@@ -79,7 +79,11 @@ async def test_sql_and_strange_text_are_only_text(
         _, page = await audit.get("/v1/runs/run_1")
         assert page["run"]["requested_model"] == hostile
         assert (await audit.get("/v1/runs?before=%27%20OR%201%3D1"))[0] == 400
-        assert (await audit.get("/v1/runs/%27%3B%20DROP%20TABLE%20leaves"))[0] == 404
+        for run_id in ("%27%3B%20DROP%20TABLE%20leaves", "%00", "run_1%00"):
+            assert (await audit.get(f"/v1/runs/{run_id}"))[0] == 404
+        for question in ("worker=%00", "principal=a%00", "worker=%27%20OR%20%27%27%3D%27&limit=%00"):
+            assert (await audit.get(f"/v1/runs?{question}"))[0] == 400
+        assert (await audit.get("/v1/runs?worker=%27%20OR%20%27%27%3D%27"))[1]["runs"] == []
         with pytest.raises(PodiumError, match=r"U\+0000"):
             await audit.run("run_2", requested_model="a\x00b")
         await audit.run("run_3")

@@ -23,6 +23,8 @@ def query(request: web.Request, *known: str) -> Mapping[str, str]:
             raise invalid(
                 f"unknown query parameter {name[:64]!r}: this page knows {allowed}", param=name[:64]
             )
+        if any("\0" in value for value in request.query.getall(name)):
+            raise invalid(f"{name} must not hold the character U+0000", param=name)
     return request.query
 
 

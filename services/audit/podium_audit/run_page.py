@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from podium_audit import contents
+from podium_audit import contents, limits
 from podium_audit.ports import RunRow, SealRow
 from podium_audit.readers import View
 from podium_audit.run_state import PARTS_PER_LEAF
@@ -42,7 +42,7 @@ def may_see(principal: Principal, row: RunRow) -> bool:
 
 def find(view: View, principal: Principal, run_id: str) -> FoundRun | None:
     """Return the run; None when there is none that the key may see."""
-    found = view.log.run(run_id)
+    found = view.log.run(run_id) if limits.is_id(run_id) else None
     return FoundRun(*found) if found is not None and may_see(principal, found[0]) else None
 
 

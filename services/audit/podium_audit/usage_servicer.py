@@ -9,7 +9,7 @@ import grpc
 from podium.audit.v1 import usage_service_pb2 as pb
 from podium.audit.v1 import usage_service_pb2_grpc
 from podium_audit.group_commit import unavailable
-from podium_audit.limits import check_id
+from podium_audit.limits import check_id, check_texts
 from podium_audit.log import Log
 from podium_audit.ports import StoreError, UseRow
 from podium_audit.readers import Readers
@@ -43,6 +43,7 @@ class UsageServicer(usage_service_pb2_grpc.UsageServiceServicer):
     ) -> pb.ReadUsageResponse:
         """Return the sums of the days."""
         check_id("tenant_id", request.tenant_id)
+        check_texts((("principal_id", request.principal_id),))
         tenant_id, principal_id = request.tenant_id, request.principal_id or None
         first, last = _day("first_day", request.first_day), _day("last_day", request.last_day)
         if not 0 <= (last - first).days < MAX_DAYS:
