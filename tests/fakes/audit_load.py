@@ -10,7 +10,7 @@ import grpc
 from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.keys import SIGNING_KEY_FILE, FileSigner
 from podium_core.domain import merkle
-from tests.fakes.audit_process import AuditProcess
+from tests.fakes.audit_process import ALL_LEAVES, AuditProcess
 from tests.fakes.audit_service import begin_request, end_request, open_request, seal_request
 
 RUNS_AT_ONCE = 24
@@ -63,12 +63,12 @@ async def load(
 
 def check(audit: AuditProcess, told: Told) -> None:
     """Check that the log holds all that was told, and is the tree that was signed."""
-    leaves = audit.leaves()
+    rows, checkpoints = audit.rows_at_once(ALL_LEAVES, "SELECT size, note FROM checkpoints")
+    leaves, notes = [row[0] for row in rows], dict(checkpoints)
     records = [json.loads(leaf) for leaf in leaves]
     for index, event_id in told.events.items():
         assert records[index]["event_id"] == event_id
     signer = CheckpointSigner("podium.local/audit", FileSigner(audit.home / "keys" / SIGNING_KEY_FILE))
-    notes = dict(audit.rows("SELECT size, note FROM checkpoints"))
     tree = merkle.Frontier()
     for leaf in leaves:
         tree.append(merkle.leaf_hash(leaf))
@@ -85,10 +85,10 @@ def check(audit: AuditProcess, told: Told) -> None:
 
 def check_money(audit: AuditProcess) -> None:
     """Every reservation became the cost that was told, or the maximum."""
-    records = audit.records()
+    rows, (settled,) = audit.rows_at_once(ALL_LEAVES, "SELECT sum(usd_micros) FROM settled")
+    records = [json.loads(row[0]) for row in rows]
     ended = sum(r["facts"]["cost_usd_micros"] for r in records if r["type"] == "attempt_ended")
     unknown = sum(len(r["facts"]["unknown_attempts"]) for r in records if r["type"] == "sealed")
-    (settled,) = audit.rows("SELECT sum(usd_micros) FROM settled")
     assert settled == (ended + 100 * unknown,)
     begun = sum(1 for r in records if r["type"] == "attempt_begun")
     assert begun == sum(1 for r in records if r["type"] == "attempt_ended") + unknown

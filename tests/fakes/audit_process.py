@@ -24,6 +24,8 @@ from tests.fakes.ports import free_ports
 from tests.fakes.tls import tls_of
 from tests.fakes.waiting import PATIENCE_S
 
+ALL_LEAVES = "SELECT data FROM leaves ORDER BY leaf_index"
+
 
 @dataclass(slots=True)
 class AuditProcess:
@@ -103,7 +105,7 @@ class AuditProcess:
 
     def leaves(self) -> list[bytes]:
         """Read every leaf past the service."""
-        return [row[0] for row in self.rows("SELECT data FROM leaves ORDER BY leaf_index")]
+        return [row[0] for row in self.rows(ALL_LEAVES)]
 
     def records(self) -> list[dict[str, Any]]:
         """Read every record past the service."""
@@ -111,11 +113,17 @@ class AuditProcess:
 
     def rows(self, query: str) -> list[Any]:
         """Ask the database itself."""
+        return self.rows_at_once(query)[0]
+
+    def rows_at_once(self, *queries: str) -> list[list[Any]]:
+        """Ask the database itself, for one moment: the service goes on writing meanwhile."""
         if url := self.changes.get("database_url"):
             with psycopg.connect(url) as shared:
-                return shared.execute(query).fetchall()
+                shared.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+                return [shared.execute(query).fetchall() for query in queries]
         with closing(connect(f"file:{self.database}?mode=ro", uri=True)) as database:
-            return database.execute(query).fetchall()
+            database.execute("BEGIN")
+            return [database.execute(query).fetchall() for query in queries]
 
 
 @asynccontextmanager
