@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
+from podium_audit.shut_log import recover
 from podium_core.domain.errors import PodiumError
 from podium_verifier.verify import Verified, verify_export
-from tests.fakes.audit_service import begin_request, open_request, running_audit, seal_request
+from tests.fakes.audit_service import begin_request, open_request, running_audit, seal_request, settings_for
 
 if TYPE_CHECKING:
     from tests.fakes.postgres_server import PostgresServer
@@ -89,3 +90,25 @@ async def test_sql_and_strange_text_are_only_text(
         await audit.run("run_3")
     with psycopg.connect(named["database_url"]) as database:
         assert database.execute("SELECT count(*) FROM runs").fetchone() == (2,)
+
+
+async def test_an_older_copy_is_refused_and_recovered_on_record(
+    tmp_path: Path, tls_dir: Path, postgres: "PostgresServer"
+) -> None:
+    named = databases(postgres)
+    async with running_audit(tmp_path, tls_dir, **named) as audit:
+        await audit.run("run_1")
+    newest = named["database_url"].rpartition("/")[2]
+    with psycopg.connect(postgres.url("postgres"), autocommit=True) as superuser:
+        superuser.execute(f"CREATE DATABASE {newest}_older TEMPLATE {newest}")
+    async with running_audit(tmp_path, tls_dir, **named) as audit:
+        await audit.run("run_2")
+    older = {**named, "database_url": f"{named['database_url']}_older"}
+    with pytest.raises(PodiumError, match="holds 5 leaves, but 10 were signed"):
+        async with running_audit(tmp_path, tls_dir, **older):
+            pass
+    assert recover(settings_for(tmp_path, tls_dir, **older)) == (5, 10)
+    async with running_audit(tmp_path, tls_dir, **older) as audit:
+        await audit.run("run_3")
+        _, exported = await audit.get("/v1/runs/run_3/export")
+        assert isinstance(verify_export(exported), Verified)
