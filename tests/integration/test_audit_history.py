@@ -1,6 +1,9 @@
 """What befalls the log itself: its key is changed, an old copy is restored. Both on record, and verified."""
 
+import asyncio
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -133,3 +136,30 @@ def test_losing_records_must_be_said_twice(capsys: pytest.CaptureFixture[str]) -
     assert "--accept-loss" in capsys.readouterr().err
     assert shut_log.verb_of(["--help"]) is None
     assert shut_log.verb_of(["rotate-key"]) is not None
+
+
+async def test_the_verbs_work_from_a_shell(tmp_path: Path, tls_dir: Path) -> None:
+    settings = settings_for(tmp_path, tls_dir)
+    async with running_audit(tmp_path, tls_dir) as audit:
+        await audit.run("run_1")
+        old = await vkey_of(audit)
+    names = ("tls_cert_file", "tls_key_file", "tls_ca_file", "data_dir", "keys_dir", "tenants_file")
+    variables = {f"PODIUM_AUDIT_{name.upper()}": str(getattr(settings, name)) for name in names}
+
+    async def perform(*words: str) -> tuple[int | None, str]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "podium_audit", *words, env={**os.environ, **variables},
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        said = (await process.communicate())[0].decode()
+        return process.returncode, said
+
+    code, said = await perform("rotate-key")
+    assert (code, old in said, "podium.local/audit+" in said) == (0, False, True), said
+    code, said = await perform("recover", "--accept-loss")
+    assert (code, "nothing to recover" in said) == (1, True)
+    assert (await perform("recover"))[0] == 2
+    assert (await perform("rotate"))[0] == 2
+    async with running_audit(tmp_path, tls_dir):
+        code, said = await perform("rotate-key")
+        assert (code, "is a service running on it?" in said) == (1, True), said
