@@ -125,15 +125,18 @@ async def test_a_frozen_replica_is_left_alone_while_the_others_go_on(
 ) -> None:
     async with running_house(tmp_path, tls_dir, postgres) as house:
         answers = [await house.ask(number) for number in range(4)]
-        house.audits[0].process.send_signal(signal.SIGSTOP)  # type: ignore[union-attr]
-        in_a_row = 0
-        async with asyncio.timeout(PATIENCE_S):
-            while in_a_row < 20:
-                status, body = await house.ask(in_a_row)
-                in_a_row = in_a_row + 1 if status == 200 else 0
-                answers.append((status, body))
-        house.audits[0].process.send_signal(signal.SIGCONT)  # type: ignore[union-attr]
-        await house.audits[0].ready()
+        frozen = house.audits[0]
+        frozen.process.send_signal(signal.SIGSTOP)  # type: ignore[union-attr]
+        try:
+            in_a_row = 0
+            async with asyncio.timeout(PATIENCE_S):
+                while in_a_row < 20:
+                    status, body = await house.ask(in_a_row)
+                    in_a_row = in_a_row + 1 if status == 200 else 0
+                    answers.append((status, body))
+        finally:
+            frozen.process.send_signal(signal.SIGCONT)  # type: ignore[union-attr]
+        await frozen.ready()
         answers += [await house.ask(number) for number in range(20)]
         assert [status for status, _ in answers[-20:]] == [200] * 20
         check_receipts(house, [body for status, body in answers if status == 200])

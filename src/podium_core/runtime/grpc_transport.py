@@ -21,6 +21,14 @@ _SERVICE_CONFIG: Final = json.dumps(
 
 Options = list[tuple[str, str | int]]
 
+_BALANCING: Final[Options] = [
+    ("grpc.service_config", _SERVICE_CONFIG),
+    # Of any ping, of those that measure bandwidth too: while one is out, a minute by default, no other is.
+    ("grpc.http2.ping_timeout_ms", _PING_TIMEOUT_OF_SEVERAL_MS),
+    # By default two, then one a minute while nothing is sent.
+    ("grpc.http2.max_pings_without_data", 0),
+]
+
 
 def server_options(max_message_bytes: int) -> Options:
     """Return the arguments of a server: bounded messages, pings allowed, no shared ports."""
@@ -39,7 +47,7 @@ def client_options(target_name: str, *, may_be_several: bool = False) -> Options
     is given up within ten seconds: there are others to ask.
     """
     keepalive = (_PING_AT_MOST_EVERY_MS, _PING_TIMEOUT_OF_SEVERAL_MS) if may_be_several else _PINGS_MS
-    balancing: Options = [("grpc.service_config", _SERVICE_CONFIG)] if may_be_several else []
+    balancing = _BALANCING if may_be_several else []
     return [
         *balancing,
         *_both(DEFAULT_MAX_MESSAGE_BYTES, keepalive),
