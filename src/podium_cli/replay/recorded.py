@@ -71,12 +71,15 @@ class RecordedRun:
 def read_run(export: bytes) -> RecordedRun:
     """Return the run of a verified export; raise CliError when it holds too little to be replayed."""
     lines = [json.loads(line) for line in export.splitlines()]
+    indices = [line["index"] for line in lines if line["line"] == "leaf"]
     leaves = [json.loads(line["leaf"]) for line in lines if line["line"] == "leaf"]
     contents = {
         line["part_id"]: base64.b64decode(line["data"]) for line in lines if line["line"] == "content"
     }
     records = [leaf for leaf in leaves if leaf["run_seq"] is not None]
-    _check_content(lines[0], leaves, records, contents)
+    kinds = zip(indices, [leaf["type"] for leaf in leaves], strict=True)
+    erased_index = next((index for index, kind in kinds if kind == "erased"), None)
+    _check_content(lines[0], erased_index, records, contents)
     opened = records[0]["facts"]
     sealed = records[-1] if records[-1]["type"] == "sealed" else None
     if sealed is None:
@@ -100,7 +103,7 @@ def read_run(export: bytes) -> RecordedRun:
 
 def _check_content(
     header: Mapping[str, Any],
-    leaves: Sequence[Mapping[str, Any]],
+    erased_index: int | None,
     records: Sequence[Mapping[str, Any]],
     contents: Mapping[str, bytes],
 ) -> None:
@@ -109,9 +112,8 @@ def _check_content(
         entry["part_id"] in contents for record in records for entry in record["contents"]
     ):
         return
-    erased = next((leaf for leaf in leaves if leaf["type"] == "erased"), None)
-    if erased is not None:
-        raise CliError(f"the run cannot be replayed: its content was erased (event {erased['event_id']})")
+    if erased_index is not None:
+        raise CliError(f"the run cannot be replayed: its content was erased under leaf {erased_index}")
     raise CliError(
         "the run cannot be replayed: the export holds no content",
         hint="use a key that may read content; a tenant in commitments-only mode keeps none",
