@@ -4,8 +4,6 @@ import base64
 import json
 from pathlib import Path
 
-import pytest
-
 from podium_verifier.merkle import is_consistent, leaf_hash
 from podium_verifier.signed_note import open_checkpoint, parse_vkey
 from tests.fakes.audit_service import running_audit
@@ -57,15 +55,15 @@ async def test_tiles_show_an_examiner_the_whole_log_and_nobody_else(tmp_path: Pa
         assert (await audit.get("/tile/0/000", ""))[0] == 401
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["0/001", "0/000.p/0", "0/000.p/256", "0/000.p/07", "0/1", "0/x000/000", "00/000", "8/000", "x/000",
-     "0/000.p/9", "entries/000.p/9", "entries/x", "0/x001/x234/067", "0/" + "x999/" * 9 + "999"],
+NO_TILES = (
+    "0/001", "0/000.p/0", "0/000.p/256", "0/000.p/07", "0/1", "0/x000/000", "00/000", "8/000", "x/000",
+    "0/000.p/9", "entries/000.p/9", "entries/x", "0/x001/x234/067", "0/" + "x999/" * 9 + "999",
 )  # fmt: skip
-async def test_a_tile_that_is_not_there_or_not_so_written_is_not_found(
-    tmp_path: Path, tls_dir: Path, path: str
-) -> None:
+
+
+async def test_a_tile_that_is_not_there_or_not_so_written_is_not_found(tmp_path: Path, tls_dir: Path) -> None:
     async with running_audit(tmp_path, tls_dir) as audit:
         await audit.run("run_1")
-        assert (await audit.get(f"/tile/{path}", "examiner"))[0] == 404
+        for path in NO_TILES:
+            assert (await audit.get(f"/tile/{path}", "examiner"))[0] == 404, path
         assert (await audit.get("/tile/0/000.p/5", "examiner"))[0] == 200
