@@ -71,14 +71,14 @@ class RecordedRun:
 def read_run(export: bytes) -> RecordedRun:
     """Return the run of a verified export; raise CliError when it holds too little to be replayed."""
     lines = [json.loads(line) for line in export.splitlines()]
-    indices = [line["index"] for line in lines if line["line"] == "leaf"]
-    leaves = [json.loads(line["leaf"]) for line in lines if line["line"] == "leaf"]
+    of_leaves = [line for line in lines if line["line"] == "leaf"]
+    leaves = [json.loads(line["leaf"]) for line in of_leaves]
     contents = {
         line["part_id"]: base64.b64decode(line["data"]) for line in lines if line["line"] == "content"
     }
     records = [leaf for leaf in leaves if leaf["run_seq"] is not None]
-    kinds = zip(indices, [leaf["type"] for leaf in leaves], strict=True)
-    erased_index = next((index for index, kind in kinds if kind == "erased"), None)
+    erased = [line for line, leaf in zip(of_leaves, leaves, strict=True) if leaf["type"] == "erased"]
+    erased_index = int(erased[0]["index"]) if erased else None
     _check_content(lines[0], erased_index, records, contents)
     opened = records[0]["facts"]
     sealed = records[-1] if records[-1]["type"] == "sealed" else None

@@ -32,7 +32,7 @@ def export(question: bytes, history: bytes = b"", *, sealed: bool = True, kept: 
     opened = _leaf("opened", OPENED, list(parts))
     leaves = [opened, *([_leaf("sealed", SEALED)] if sealed else [])]
     lines: list[dict[str, Any]] = [{"line": "header", "with_content": kept}]
-    lines += [{"line": "leaf", "leaf": json.dumps(leaf)} for leaf in leaves]
+    lines += [{"line": "leaf", "index": at + 40, "leaf": json.dumps(leaf)} for at, leaf in enumerate(leaves)]
     for part_id, data in parts.items() if kept else ():
         lines.append({"line": "content", "part_id": part_id, "data": base64.b64encode(data).decode()})
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
