@@ -36,7 +36,7 @@ _AT_ONCE: Final = 64
 _APPENDS: Final = 300
 _READS: Final = 200
 _LEAVES_PER_RUN: Final = 6
-_TABLES: Final[tuple[LiteralString, ...]] = ("runs", "leaves", "events", "contents", "seals")
+_TABLES: Final[tuple[LiteralString, ...]] = ("runs", "leaves", "events", "contents", "seals", "run_facets")
 _SHELF: Final = 1_202_501
 _GENERATE: Final[tuple[LiteralString, ...]] = (
     """INSERT INTO runs SELECT 1000000 + n, 'run_g' || n, 'big', 'key' || n %% 50, 'chat', 'podium', n, NULL,
