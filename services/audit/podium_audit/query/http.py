@@ -15,7 +15,7 @@ from podium_audit.query.tables import MEDIA_TYPES, Page
 from podium_audit.readers import View
 from podium_audit.run_search import RunSearch
 from podium_core.config.tenants import Principal
-from podium_core.domain.errors import PodiumError, invalid
+from podium_core.domain.errors import invalid
 
 _EXPORTED_AT_ONCE: Final = 500
 
@@ -93,6 +93,5 @@ def _before_no(view: View, principal: Principal, before: str | None) -> int | No
         return None
     found = run_page.find(view, principal, before)
     if found is None:
-        refused: PodiumError = invalid("before must be the id of a run that this key may see", param="before")
-        raise refused
+        raise invalid("before must be the id of a run that this key may see", param="before")
     return found.row.run_no

@@ -6,6 +6,7 @@ from typing import Any
 
 from podium_audit.anchors import COSIGNATURE, AnchorRow
 from podium_audit.ports import StoreError
+from podium_audit.stores.sqlite_file import connect
 from podium_audit.stores.sqlite_reader import store_errors
 
 _COLUMNS = ", ".join(AnchorRow._fields)
@@ -23,11 +24,7 @@ class SqliteAnchors:
         """Connect, or connect anew after an error."""
         self.close()
         with store_errors():
-            connection = sqlite3.connect(
-                self._file, timeout=self._busy_s, isolation_level=None, check_same_thread=False
-            )
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
+            connection = connect(self._file, busy_s=self._busy_s)
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS anchors (kind TEXT NOT NULL, name TEXT NOT NULL,"
                 " size INTEGER NOT NULL, time_us INTEGER NOT NULL, data BLOB NOT NULL,"

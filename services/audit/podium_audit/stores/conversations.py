@@ -6,12 +6,11 @@ from pathlib import Path
 
 from podium_audit.ports import ItemRow, StoreError
 from podium_audit.stores.own_file import OwnFile
+from podium_audit.stores.sqlite_file import connect
 from podium_audit.stores.sqlite_reader import store_errors
 from podium_core.domain.conversation import ItemRange
 
 _SCHEMA_VERSION = 2
-_CACHE_KIB = 1_024
-_MS_PER_S = 1_000
 _BEHIND_IDS = "~"
 """Sorts behind every character of an id."""
 _COLUMNS = ", ".join(ItemRow._fields)
@@ -48,15 +47,7 @@ class SqliteConversations:
         self._own.check()
         self.close()
         with store_errors():
-            self._connection = connection = sqlite3.connect(
-                self._file, timeout=self._busy_s, isolation_level=None, check_same_thread=False
-            )
-            connection.execute(f"PRAGMA busy_timeout = {round(self._busy_s * _MS_PER_S)}")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA secure_delete = ON")
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            self._connection = connection = connect(self._file, busy_s=self._busy_s, forgets=True)
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version == _SCHEMA_VERSION - 1:
                 connection.execute("BEGIN IMMEDIATE")

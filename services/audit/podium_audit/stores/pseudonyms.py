@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from podium_audit.ports import StoreError
+from podium_audit.stores.sqlite_file import connect
 from podium_audit.stores.sqlite_reader import store_errors
 
 _STATEMENTS = (
@@ -31,13 +32,7 @@ class SqlitePseudonyms:
     def open(self, new_wrapped_key: bytes) -> bytes:
         """Connect; return the wrapped key of the digests, which is this one where there is none yet."""
         with store_errors():
-            connection = sqlite3.connect(
-                self._file, timeout=self._busy_s, isolation_level=None, check_same_thread=False
-            )
-            self._connection = connection
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA secure_delete = ON")
+            self._connection = connection = connect(self._file, busy_s=self._busy_s, forgets=True)
             for statement in _STATEMENTS:
                 connection.execute(statement)
             connection.execute("INSERT OR IGNORE INTO subject_key VALUES (1, ?)", (new_wrapped_key,))

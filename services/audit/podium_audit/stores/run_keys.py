@@ -13,9 +13,11 @@ from pathlib import Path
 from podium_audit.key_ports import KeyWrapper
 from podium_audit.ports import StoreError
 from podium_audit.stores.own_file import OwnFile
+from podium_audit.stores.sqlite_file import connect
 from podium_audit.stores.sqlite_reader import store_errors
 
 _KEY_BYTES = 32
+_LOCK_S = 5.0
 _SCHEMA_VERSION = 1
 
 
@@ -57,13 +59,7 @@ class SqliteRunKeys:
         """
         self._own.check()
         with store_errors():
-            self._connection = connection = sqlite3.connect(
-                self._file, isolation_level=None, check_same_thread=False
-            )
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA secure_delete = ON")
-            connection.execute("PRAGMA cache_size = -1024")
+            self._connection = connection = connect(self._file, busy_s=_LOCK_S, forgets=True)
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version not in (0, _SCHEMA_VERSION):
                 raise StoreError(f"the key store has schema version {version}, not {_SCHEMA_VERSION}")

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from podium_audit.ports import StoreError
 from podium_audit.spans import SpanRow
+from podium_audit.stores.sqlite_file import connect
 from podium_audit.stores.sqlite_reader import store_errors
 
 _SCHEMA_VERSION = 1
-_CACHE_KIB = 1_024
-_MS_PER_S = 1_000
 _COLUMNS = ", ".join(SpanRow._fields)
 _PLACES = ", ".join("?" * len(SpanRow._fields))
 _STATEMENTS = (
@@ -47,14 +46,7 @@ class SqliteSpans:
         """Connect, or connect anew after an error. Makes an empty store where there is none."""
         self.close()
         with store_errors():
-            self._connection = connection = sqlite3.connect(
-                self._file, timeout=self._busy_s, isolation_level=None, check_same_thread=False
-            )
-            connection.execute(f"PRAGMA busy_timeout = {round(self._busy_s * _MS_PER_S)}")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")  # spans may be lost
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            self._connection = connection = connect(self._file, busy_s=self._busy_s, may_lose=True)
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version not in (0, _SCHEMA_VERSION):
                 raise StoreError(f"the span store has schema version {version}, not {_SCHEMA_VERSION}")

@@ -13,23 +13,23 @@ from podium_audit.ports import (
     USE_KEY_FIELDS,
     Batch,
     EventRow,
-    GradeTallyRow,
     Head,
     LeafRow,
     RunRow,
-    StopRow,
     StoreError,
     UseRow,
 )
 from podium_audit.stores import schema, sqlite_custody
 from podium_audit.stores.own_file import OwnFile
+from podium_audit.stores.sqlite_file import connect
 from podium_audit.stores.sqlite_reader import SqliteReads, store_errors
+from podium_audit.stores.standing import StandingReads
 
 T = TypeVar("T")
 
 _CACHE_KIB = 2_048
 _WAL_PAGES = 2_000
-_MS_PER_S = 1_000
+_CACHED_STATEMENTS = 256
 
 _PROBE_BYTES = 16_384
 _CHUNKS = (128, 32, 8, 1)
@@ -59,7 +59,7 @@ _ADD_USE = (
 )
 
 
-class SqliteStore(SqliteReads):
+class SqliteStore(StandingReads, SqliteReads):
     """The writer's connection, used by one thread. `busy_s` bounds how long it waits for a lock."""
 
     is_shared = False
@@ -77,20 +77,11 @@ class SqliteStore(SqliteReads):
         self._own.check()
         self._disconnect()
         with store_errors():
-            connection = sqlite3.connect(
-                self._file,
-                timeout=self._busy_s,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=256,
+            connection = connect(
+                self._file, busy_s=self._busy_s, cache_kib=_CACHE_KIB, statements=_CACHED_STATEMENTS
             )
             self._connection = connection
-            connection.execute(f"PRAGMA busy_timeout = {round(self._busy_s * _MS_PER_S)}")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
             self._prepare(connection)
             (last,) = connection.execute("SELECT max(leaf_index) FROM leaves").fetchone()
@@ -180,38 +171,6 @@ class SqliteStore(SqliteReads):
         """Return the highest `key_no` any run has; 0 when there is none."""
         row = self._one("SELECT key_no FROM runs ORDER BY run_no DESC LIMIT 1")
         return int(row[0]) if row else 0
-
-    def next_run_no(self) -> int:
-        """Return the number for the next run."""
-        row = self._one("SELECT run_no FROM runs ORDER BY run_no DESC LIMIT 1")
-        return int(row[0]) + 1 if row else 1
-
-    def leaf_counts(self) -> dict[str, int]:
-        """Return how many leaves each tenant has."""
-        return dict(self._all("SELECT tenant_id, leaf_count FROM leaf_counts"))
-
-    def settled(self) -> dict[tuple[str, str], int]:
-        """Return settled USD micros by (tenant_id, month)."""
-        rows = self._all("SELECT tenant_id, month, usd_micros FROM settled")
-        return {(tenant_id, month): amount for tenant_id, month, amount in rows}
-
-    def settled_by_key(self) -> dict[tuple[str, str, str], int]:
-        """Return settled USD micros by (tenant_id, principal_id, month): what the `uses` add up to."""
-        rows = self._all(
-            "SELECT tenant_id, principal_id, substr(day, 1, 7) AS month, sum(cost_usd_micros) FROM uses"
-            " WHERE principal_id != '' GROUP BY tenant_id, principal_id, month HAVING sum(cost_usd_micros)"
-        )
-        return {(tenant_id, key_id, month): amount for tenant_id, key_id, month, amount in rows}
-
-    def stops(self) -> list[StopRow]:
-        """Return the stops that stand."""
-        rows = self._all("SELECT tenant_id, worker_id, since_us FROM stops WHERE since_us > 0")
-        return [StopRow(*row) for row in rows]
-
-    def grade_tallies(self) -> list[GradeTallyRow]:
-        """Return what grades come to."""
-        columns = ", ".join(GradeTallyRow._fields)
-        return [GradeTallyRow(*row) for row in self._all(f"SELECT {columns} FROM grade_tallies")]  # noqa: S608 - constants
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
         for table, (insert, width) in _TABLES.items():

@@ -16,11 +16,9 @@ from psycopg.pq import TransactionStatus
 from podium_audit.ports import (
     Batch,
     EventRow,
-    GradeTallyRow,
     Head,
     LeafRow,
     RunRow,
-    StopRow,
     StoreBusyError,
     StoreError,
 )
@@ -31,6 +29,7 @@ from podium_audit.stores.postgres.log_writes import write
 from podium_audit.stores.postgres.migrations import migrate
 from podium_audit.stores.postgres.shared_tables import make_shared_tables
 from podium_audit.stores.postgres.shelves import PostgresShelves
+from podium_audit.stores.standing import StandingReads
 
 FENCED_AFTER_S: Final = 5.0
 """How long a writer may do nothing, or wait for one statement, while it holds the head."""
@@ -79,7 +78,7 @@ class Database:
         return PostgresReader(self.session(READER))
 
 
-class PostgresStore(PostgresReads):
+class PostgresStore(StandingReads, PostgresReads):
     """The writer's side of one replica, used by one thread."""
 
     is_shared = True
@@ -231,36 +230,6 @@ class PostgresStore(PostgresReads):
     def last_key_no(self) -> int:
         """Return the highest `key_no` any run has; 0 when there is none."""
         return int(self._one("SELECT coalesce(max(key_no), 0) FROM runs")[0])
-
-    def next_run_no(self) -> int:
-        """Return the number for the next run."""
-        return int(self._one("SELECT coalesce(max(run_no), 0) + 1 FROM runs")[0])
-
-    def leaf_counts(self) -> dict[str, int]:
-        """Return how many leaves each tenant has."""
-        return dict(self._all("SELECT tenant_id, leaf_count FROM leaf_counts"))
-
-    def settled(self) -> dict[tuple[str, str], int]:
-        """Return settled USD micros by (tenant_id, month)."""
-        rows = self._all("SELECT tenant_id, month, usd_micros FROM settled")
-        return {(tenant_id, month): amount for tenant_id, month, amount in rows}
-
-    def settled_by_key(self) -> dict[tuple[str, str, str], int]:
-        """Return settled USD micros by (tenant_id, principal_id, month): what the `uses` add up to."""
-        rows = self._all(
-            "SELECT tenant_id, principal_id, substr(day, 1, 7), sum(cost_usd_micros)::bigint FROM uses"
-            " WHERE principal_id != '' GROUP BY 1, 2, 3 HAVING sum(cost_usd_micros) != 0"
-        )
-        return {(tenant_id, key_id, month): amount for tenant_id, key_id, month, amount in rows}
-
-    def stops(self) -> list[StopRow]:
-        """Return the stops that stand."""
-        rows = self._all("SELECT tenant_id, worker_id, since_us FROM stops WHERE since_us > 0")
-        return [StopRow(*row) for row in rows]
-
-    def grade_tallies(self) -> list[GradeTallyRow]:
-        """Return what grades come to."""
-        return [GradeTallyRow(*row) for row in self._all("SELECT * FROM grade_tallies")]
 
     def _make_shelves(self, batch: Batch) -> None:
         wanted = {row.shelf for row in batch.leaves}
