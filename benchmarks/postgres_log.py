@@ -19,7 +19,7 @@ from rich.console import Console
 from benchmarks.report import Report, Table
 from benchmarks.sealing import one_run
 from podium.audit.v1 import audit_service_pb2 as audit_pb
-from podium_audit.run_search import RunSearch
+from podium_audit.rows.run_search import RunSearch
 from podium_audit.stores.postgres.log_store import Database
 from podium_cli.local_ca import create_local_ca
 from podium_core.domain.clock import SystemClock

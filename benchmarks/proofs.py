@@ -14,7 +14,7 @@ from podium_audit.ports import Batch, CheckpointRow, EventRow, LeafRow
 from podium_audit.proofs import tile_pages
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
-from podium_audit.tiles import TileNodes, inclusion_proof, load_tail
+from podium_audit.tree.tiles import TileNodes, inclusion_proof, load_tail
 from podium_core.domain import merkle
 
 _BATCH = 4_096

@@ -3,12 +3,12 @@
 import pytest
 from google.protobuf.descriptor import ServiceDescriptor
 
-import podium_audit.conversation_servicer
-import podium_audit.grade_servicer
-import podium_audit.limit_servicer
-import podium_audit.servicer
-import podium_audit.stop_servicer
-import podium_audit.usage_servicer
+import podium_audit.servicers.audit
+import podium_audit.servicers.conversations
+import podium_audit.servicers.grades
+import podium_audit.servicers.limits
+import podium_audit.servicers.stops
+import podium_audit.servicers.usage
 import podium_conductor.servicer
 import podium_router.servicer
 from podium.audit.v1 import (
@@ -25,7 +25,7 @@ from podium_core.runtime.identity import SERVICES
 
 CALLERS = {
     "podium.audit.v1.AuditService": (
-        podium_audit.servicer.PERMISSIONS,
+        podium_audit.servicers.audit.PERMISSIONS,
         audit_service_pb2.DESCRIPTOR.services_by_name["AuditService"],
         {
             "OpenRun": {"gateway", "cli"},
@@ -39,17 +39,17 @@ CALLERS = {
         },
     ),
     "podium.audit.v1.ConversationService": (
-        podium_audit.conversation_servicer.PERMISSIONS,
+        podium_audit.servicers.conversations.PERMISSIONS,
         conversation_service_pb2.DESCRIPTOR.services_by_name["ConversationService"],
         {"PutItem": {"gateway"}, "GetItem": {"gateway"}, "ListItems": {"gateway"}, "DeleteItem": {"gateway"}},
     ),
     "podium.audit.v1.GradeService": (
-        podium_audit.grade_servicer.PERMISSIONS,
+        podium_audit.servicers.grades.PERMISSIONS,
         grade_service_pb2.DESCRIPTOR.services_by_name["GradeService"],
         {"Grade": {"gateway"}, "ListGradeTallies": {"gateway"}},
     ),
     "podium.audit.v1.StopService": (
-        podium_audit.stop_servicer.PERMISSIONS,
+        podium_audit.servicers.stops.PERMISSIONS,
         stop_service_pb2.DESCRIPTOR.services_by_name["StopService"],
         {
             "RequestStop": {"cli", "gateway"},
@@ -58,12 +58,12 @@ CALLERS = {
         },
     ),
     "podium.audit.v1.LimitService": (
-        podium_audit.limit_servicer.PERMISSIONS,
+        podium_audit.servicers.limits.PERMISSIONS,
         limit_service_pb2.DESCRIPTOR.services_by_name["LimitService"],
         {"LeaseSlices": {"gateway"}},
     ),
     "podium.audit.v1.UsageService": (
-        podium_audit.usage_servicer.PERMISSIONS,
+        podium_audit.servicers.usage.PERMISSIONS,
         usage_service_pb2.DESCRIPTOR.services_by_name["UsageService"],
         {"ReadUsage": {"gateway"}},
     ),

@@ -6,7 +6,6 @@ from sqlite3 import connect
 
 import pytest
 
-from podium_audit.custody_rows import ControlRow, ErasureRow, KeptRun, ReadRow, SubjectRow
 from podium_audit.keys import ENCRYPTION_KEY_FILE, FileKeyWrapper, init_keys
 from podium_audit.ports import (
     Batch,
@@ -23,8 +22,9 @@ from podium_audit.ports import (
     TileRow,
     UseRow,
 )
-from podium_audit.run_search import RunSearch
-from podium_audit.shelves import shelf_of
+from podium_audit.records.shelves import shelf_of
+from podium_audit.rows.custody import ControlRow, ErasureRow, KeptRun, ReadRow, SubjectRow
+from podium_audit.rows.run_search import RunSearch
 from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.run_keys import SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podium_audit.ports import Batch, CheckpointRow, EventRow, LeafRow, LogStore, RunRow
-from podium_audit.shelves import shelf_of
+from podium_audit.records.shelves import shelf_of
 from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.sqlite import SqliteStore
 from tests.fakes.audit_store import FakeLogStore

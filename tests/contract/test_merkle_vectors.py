@@ -15,7 +15,7 @@ import pytest
 
 from podium_audit.ports import Batch, LeafRow
 from podium_audit.proofs import tile_pages
-from podium_audit.tiles import TileNodes, TreeTail
+from podium_audit.tree.tiles import TileNodes, TreeTail
 from podium_core.domain import merkle
 from podium_verifier import signed_note
 from podium_verifier.merkle import is_consistent, is_included

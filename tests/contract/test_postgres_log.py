@@ -17,13 +17,13 @@ from podium_audit.ports import (
     StoreError,
     TileRow,
 )
-from podium_audit.readers import EVERY_TENANT
-from podium_audit.run_search import RunSearch
-from podium_audit.shelves import next_shelf, shelf_of
+from podium_audit.records.shelves import next_shelf, shelf_of
+from podium_audit.rows.run_search import RunSearch
 from podium_audit.stores.postgres import log_schema
 from podium_audit.stores.postgres.log_schema import READER, WRITER
 from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.postgres.migrations import migrate
+from podium_audit.stores.readers import EVERY_TENANT
 from tests.fakes.log_rows import JUNE, MAY, a_run
 
 

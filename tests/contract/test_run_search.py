@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podium_audit.ports import Batch, LeafRow, LogStore, SealRow
-from podium_audit.run_search import Facet, FacetRow, RunSearch
+from podium_audit.rows.run_search import Facet, FacetRow, RunSearch
 from podium_audit.stores.sqlite import SqliteStore
 from tests.contract.test_audit_store import event, leaf, run_row, store
 from tests.fakes.audit_store import FakeLogStore

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podium_audit.spans import SpanRow, SpanStore
+from podium_audit.rows.spans import SpanRow, SpanStore
 from podium_audit.stores.spans import SqliteSpans
 
 

@@ -11,7 +11,7 @@ import grpc
 
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium.audit.v1 import audit_service_pb2_grpc
-from podium_audit.performing import OPERATIONS, Performing, handlers_of
+from podium_audit.servicers.performing import OPERATIONS, Performing, handlers_of
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.identity import TlsFiles

@@ -7,8 +7,8 @@ from typing import Any
 
 import grpc
 
-from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.keys import SIGNING_KEY_FILE, FileSigner
+from podium_audit.tree.checkpoint import CheckpointSigner
 from podium_core.domain import merkle
 from tests.fakes.audit_process import ALL_LEAVES, AuditProcess
 from tests.fakes.audit_service import begin_request, end_request, open_request, seal_request

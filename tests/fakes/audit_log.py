@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
-from podium_audit.checkpoint import CheckpointSigner
-from podium_audit.commands import (
+from podium_audit.leases import MemoryLeases
+from podium_audit.log.log import Log
+from podium_audit.records.commands import (
     AppendNote,
     AppendPlan,
     Applied,
@@ -22,8 +23,7 @@ from podium_audit.commands import (
     PutContent,
     Seal,
 )
-from podium_audit.leases import MemoryLeases
-from podium_audit.log import Log
+from podium_audit.tree.checkpoint import CheckpointSigner
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.policy import Verdict
 from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunKind, RunOutcome
@@ -198,6 +198,6 @@ class LogScene:
     @property
     def month(self) -> str:
         """The clock's month."""
-        from podium_audit.run_state import month_of
+        from podium_audit.records.run_state import month_of
 
         return month_of(self.clock.now_ns() // 1_000)

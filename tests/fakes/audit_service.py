@@ -19,8 +19,9 @@ from podium.audit.v1 import (
     stop_service_pb2_grpc,
 )
 from podium.plan.v1 import plan_pb2
-from podium_audit import http
-from podium_audit.assembly import PERMISSIONS, Audit, open_audit
+from podium_audit.assembly import Audit, open_audit
+from podium_audit.reading import http
+from podium_audit.servicers.permissions import PERMISSIONS
 from podium_audit.settings import AuditSettings
 from podium_core.config.tenants import new_key
 from podium_core.domain.clock import Clock

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from podium_audit.commands import HISTORY_EVENTS
-from podium_audit.custody_rows import ControlRow, ErasureRow, KeptRun, ReadRow, SubjectRow
 from podium_audit.ports import (
     USE_KEY_FIELDS,
     Batch,
@@ -23,7 +21,9 @@ from podium_audit.ports import (
     StoreError,
     UseRow,
 )
-from podium_audit.run_search import FacetRow, RunSearch
+from podium_audit.records.commands import HISTORY_EVENTS
+from podium_audit.rows.custody import ControlRow, ErasureRow, KeptRun, ReadRow, SubjectRow
+from podium_audit.rows.run_search import FacetRow, RunSearch
 
 
 @dataclass(slots=True)

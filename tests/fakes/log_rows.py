@@ -1,7 +1,7 @@
 """Batches as a store takes them, without a log that made them."""
 
 from podium_audit.ports import Batch, ContentRow, EventRow, LeafRow, RunRow
-from podium_audit.shelves import shelf_of
+from podium_audit.records.shelves import shelf_of
 
 MAY, JUNE = 1_746_057_600_000_000, 1_748_736_000_000_000
 """The beginnings of two months of 2025, in microseconds."""

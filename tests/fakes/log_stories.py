@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from podium_audit.commands import Command
-from podium_audit.tiles import TileNodes, inclusion_proof
+from podium_audit.records.commands import Command
+from podium_audit.tree.tiles import TileNodes, inclusion_proof
 from podium_core.domain import merkle
 from podium_core.domain.plan import Step
 from podium_core.domain.run import AttemptOutcome, Caps

@@ -13,7 +13,7 @@ from podium.conductor.v1 import conductor_service_pb2 as conductor_pb
 from podium.conductor.v1 import conductor_service_pb2_grpc
 from podium.router.v1 import router_service_pb2 as router_pb
 from podium.router.v1 import router_service_pb2_grpc
-from podium_audit.performing import OPERATIONS, Performing, handlers_of
+from podium_audit.servicers.performing import OPERATIONS, Performing, handlers_of
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Plan
 from podium_core.domain.pool import Pool

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from podium_audit.add_checkpoint import AddCheckpoint
 from podium_audit.anchors import COSIGNATURE, FILE, TIME_STAMP
-from podium_audit.checkpoint import Checkpoint
 from podium_audit.ports import CheckpointRow
 from podium_audit.proofs.anchoring import AnchorError
 from podium_audit.proofs.checkpoint_files import FileAnchor
 from podium_audit.proofs.time_stamps import TimeStampAnchor, load_roots
+from podium_audit.tree.add_checkpoint import AddCheckpoint
+from podium_audit.tree.checkpoint import Checkpoint
 from podium_core.domain.errors import PodiumError
 from podium_verifier import ExitCode, Verified, verify_export
 from podium_verifier.trust import Trust

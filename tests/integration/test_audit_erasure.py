@@ -11,7 +11,7 @@ import pytest
 
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium.audit.v1 import conversation_service_pb2 as conversation_pb
-from podium_audit.commands import BeginErasure, Event
+from podium_audit.records.commands import BeginErasure, Event
 from podium_verifier.summary import render
 from podium_verifier.verify import Verified, verify_export
 from tests.fakes.audit_service import RunningAudit, running_audit

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from podium.audit.v1 import conversation_service_pb2 as conversation_pb
-from podium_audit.commands import DropEvidence, Event
+from podium_audit.records.commands import DropEvidence, Event
 from podium_verifier.verify import Verified, verify_export
 from tests.fakes.audit_service import RunningAudit, running_audit, settings_for
 from tests.fakes.ids import FakeClock

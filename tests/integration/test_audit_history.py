@@ -10,9 +10,9 @@ import pytest
 
 from podium_audit import keys, shut_log
 from podium_audit.assembly import open_log
-from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.files import LOG_FILE, open_files
 from podium_audit.proofs import history
+from podium_audit.tree.checkpoint import CheckpointSigner
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import PodiumError
 from podium_verifier import ExitCode, Fault, Verified, verify_export

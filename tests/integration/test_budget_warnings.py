@@ -7,8 +7,8 @@ from typing import Any
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from podium_audit.budget_warnings import BudgetWarnings
-from podium_audit.commands import TenantMoney
+from podium_audit.log.budget_warnings import BudgetWarnings
+from podium_audit.records.commands import TenantMoney
 from podium_audit.telemetry import BudgetMetrics
 from podium_core.runtime import attributes as names
 from tests.fakes.audit_service import RunningAudit, running_audit, seal_request

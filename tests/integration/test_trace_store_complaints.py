@@ -13,7 +13,7 @@ import pytest
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium_audit.intake import span_intake
 from podium_audit.intake.decoding import decode
-from podium_audit.run_search import Facet, RunSearch
+from podium_audit.rows.run_search import Facet, RunSearch
 from podium_audit.stores.run_search_sql import selection
 from podium_audit.stores.sqlite import SqliteStore
 from podium_core.domain.errors import PodiumError
@@ -60,7 +60,7 @@ async def test_a_workflow_of_more_spans_than_fit_says_that_it_is_not_whole(
     tmp_path: Path, tls_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(span_intake, "MAX_SHOWN", 3)
-    monkeypatch.setattr("podium_audit.http.MAX_SHOWN", 3)
+    monkeypatch.setattr("podium_audit.reading.http.MAX_SHOWN", 3)
     async with running_audit(tmp_path, tls_dir, otlp_grpc_listen="127.0.0.1:0") as audit:
         await audit.run("run_1")
         intake = audit.audit.intake

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import aiohttp
 
-from podium_audit.add_checkpoint import AddCheckpoint
-from podium_audit.checkpoint import CheckpointSigner
-from podium_audit.cosignatures import parse_witness
+from podium_audit.tree.add_checkpoint import AddCheckpoint
+from podium_audit.tree.checkpoint import CheckpointSigner
+from podium_audit.tree.cosignatures import parse_witness
 from podium_core.domain.merkle import leaf_hash
 from tests.fakes.audit_store import FakeSigner
 from tests.fakes.ports import free_ports

@@ -5,9 +5,10 @@ import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from podium_audit import http
-from podium_audit.assembly import PERMISSIONS, Audit, open_audit
+from podium_audit.assembly import Audit, open_audit
 from podium_audit.intake.serving import serve_intake
+from podium_audit.reading import http
+from podium_audit.servicers.permissions import PERMISSIONS
 from podium_audit.settings import AuditSettings
 from podium_audit.shut_log import verb_of
 from podium_core.domain.errors import Code, PodiumError

@@ -3,10 +3,10 @@
 Apart from `__main__`, so that tests can have a whole service without a process.
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import grpc
 
@@ -16,46 +16,38 @@ from podium.audit.v1.grade_service_pb2_grpc import add_GradeServiceServicer_to_s
 from podium.audit.v1.limit_service_pb2_grpc import add_LimitServiceServicer_to_server
 from podium.audit.v1.stop_service_pb2_grpc import add_StopServiceServicer_to_server
 from podium.audit.v1.usage_service_pb2_grpc import add_UsageServiceServicer_to_server
-from podium_audit import (
-    conversation_servicer,
-    grade_servicer,
-    limit_servicer,
-    servicer,
-    stop_servicer,
-    usage_servicer,
-)
-from podium_audit.budget_warnings import BudgetWarnings
 from podium_audit.bundles.http import BundlePages
-from podium_audit.conversation_servicer import ConversationServicer
 from podium_audit.conversations import Conversations
 from podium_audit.erasure.eraser import Eraser
 from podium_audit.erasure.expiry import Expiry
 from podium_audit.erasure.http import CustodyPages
 from podium_audit.erasure.shelf_expiry import ShelfExpiry
 from podium_audit.files import Files, settled_files, usable
-from podium_audit.grade_servicer import GradeServicer
-from podium_audit.group_commit import GroupCommit
-from podium_audit.head_guard import HeadGuard
-from podium_audit.http import AuditHttp
 from podium_audit.intake.span_intake import SpanIntake
 from podium_audit.leases import Leases, MemoryLeases
-from podium_audit.limit_servicer import LimitServicer
-from podium_audit.log import Log
+from podium_audit.log.budget_warnings import BudgetWarnings
+from podium_audit.log.group_commit import GroupCommit
+from podium_audit.log.head_guard import HeadGuard
+from podium_audit.log.log import Log
+from podium_audit.log.sealing import Reaper, Sealer
+from podium_audit.log.store_thread import StoreThread
 from podium_audit.proofs.anchoring import Anchoring
 from podium_audit.proofs.places import places
 from podium_audit.pseudonyms import Pseudonyms
 from podium_audit.query.http import RunLists
-from podium_audit.readers import Readers
-from podium_audit.sealing import Reaper, Sealer
-from podium_audit.servicer import AuditServicer
+from podium_audit.reading.http import AuditHttp
+from podium_audit.rows.spans import SpanStore
+from podium_audit.servicers.audit import AuditServicer
+from podium_audit.servicers.conversations import ConversationServicer
+from podium_audit.servicers.grades import GradeServicer
+from podium_audit.servicers.limits import LimitServicer
+from podium_audit.servicers.stops import StopServicer
+from podium_audit.servicers.usage import UsageServicer
 from podium_audit.settings import AuditSettings
 from podium_audit.slices import Slices
-from podium_audit.spans import SpanStore
-from podium_audit.stop_servicer import StopServicer
-from podium_audit.store_thread import StoreThread
+from podium_audit.stores.readers import Readers
 from podium_audit.stores.spans import SqliteSpans
 from podium_audit.telemetry import BudgetMetrics, CommitMetrics, RecordSpans
-from podium_audit.usage_servicer import UsageServicer
 from podium_core.config.tenants import Tenants, load_tenants
 from podium_core.config.watched import Watched
 from podium_core.domain.clock import Clock, SystemClock
@@ -68,16 +60,6 @@ if TYPE_CHECKING:
     from podium_audit.sharing.meters import SharedMeters
 
 SPANS_FILE = "spans.db"
-
-PERMISSIONS: Final[Mapping[str, frozenset[str]]] = {
-    **servicer.PERMISSIONS,
-    **conversation_servicer.PERMISSIONS,
-    **stop_servicer.PERMISSIONS,
-    **limit_servicer.PERMISSIONS,
-    **usage_servicer.PERMISSIONS,
-    **grade_servicer.PERMISSIONS,
-}
-"""Who may call what, over every service of this server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +90,7 @@ class Audit:
     _drain_s: float
 
     def serve_on(self, server: grpc.aio.Server) -> None:
-        """Let a gRPC server answer for every service; it must ask for `PERMISSIONS`."""
+        """Let a gRPC server answer for every service; it must ask for `servicers.permissions`."""
         add_AuditServiceServicer_to_server(self.servicer, server)
         add_ConversationServiceServicer_to_server(self.conversation_servicer, server)
         add_StopServiceServicer_to_server(self.stop_servicer, server)

@@ -9,8 +9,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from podium_audit.key_ports import KeyWrapper
+from podium_audit.log.store_thread import StoreThread
 from podium_audit.ports import ConversationStore, ItemRow, StoreError
-from podium_audit.store_thread import StoreThread
 from podium_core.domain.clock import Clock
 from podium_core.domain.conversation import Item, ItemKey, ItemRange
 from podium_core.domain.errors import Code, PodiumError

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from podium_audit import keys
 from podium_audit.anchors import AnchorStore
-from podium_audit.checkpoint import CheckpointSigner
-from podium_audit.head_guard import HeadGuard
+from podium_audit.log.head_guard import HeadGuard
 from podium_audit.ports import ConversationStore, LogStore, RunKeys, StoreError
 from podium_audit.proofs import history
 from podium_audit.pseudonyms import Pseudonyms, PseudonymStore
-from podium_audit.readers import View
 from podium_audit.settings import AuditSettings
 from podium_audit.stores.anchors import SqliteAnchors
 from podium_audit.stores.conversations import SqliteConversations
 from podium_audit.stores.pseudonyms import SqlitePseudonyms
+from podium_audit.stores.readers import View
 from podium_audit.stores.run_keys import SqliteKeyReader, SqliteRunKeys
 from podium_audit.stores.sqlite import SqliteStore
 from podium_audit.stores.sqlite_reader import SqliteReader
+from podium_audit.tree.checkpoint import CheckpointSigner
 from podium_core.domain.errors import Code, PodiumError
 
 if TYPE_CHECKING:

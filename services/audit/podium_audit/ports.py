@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from podium_audit.custody_rows import ControlRow, CustodyReader, ErasureRow, ReadRow, SubjectRow
-from podium_audit.run_search import FacetRow, RunSearch
+from podium_audit.rows.custody import ControlRow, CustodyReader, ErasureRow, ReadRow, SubjectRow
+from podium_audit.rows.run_search import FacetRow, RunSearch
 from podium_core.domain.conversation import ItemRange
 
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Final, Protocol
 
 from podium_audit.key_ports import KeyWrapper
-from podium_audit.store_thread import StoreThread
+from podium_audit.log.store_thread import StoreThread
 from podium_core.domain.errors import invalid
 
 MAX_SUBJECT_CHARS: Final = 512

@@ -8,13 +8,13 @@ from typing import Final
 
 from podium_audit import keys
 from podium_audit.assembly import open_log
-from podium_audit.checkpoint import CheckpointSigner
 from podium_audit.files import Files, open_files, settled_files
-from podium_audit.head_guard import HeadGuard
-from podium_audit.log import Log
+from podium_audit.log.head_guard import HeadGuard
+from podium_audit.log.log import Log
 from podium_audit.ports import StoreError
 from podium_audit.proofs import history
 from podium_audit.settings import AuditSettings
+from podium_audit.tree.checkpoint import CheckpointSigner
 from podium_core.domain.clock import Clock, SystemClock
 from podium_core.domain.errors import Code, PodiumError
 

@@ -8,8 +8,8 @@ from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-from podium_audit.commands import Applied
-from podium_audit.log import Figures
+from podium_audit.log.log import Figures
+from podium_audit.records.commands import Applied
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime import attributes as names
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium_audit.commands import BodyPiece, OpenRun, Part
+from podium_audit.records.commands import BodyPiece, OpenRun, Part
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Step
 from podium_core.domain.run import AttemptKind, AttemptOutcome, Caps, RunKind

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium_audit.commands import AppendNote, Command, Grade, SetStop, StopRun
 from podium_audit.ports import StoreBusyError, StoreError
-from podium_audit.run_state import OWN_NOTES
+from podium_audit.records.commands import AppendNote, Command, Grade, SetStop, StopRun
+from podium_audit.records.run_state import OWN_NOTES
 from podium_core.domain.errors import PodiumError
 from tests.fakes.audit_log import LogScene, append_plan, begin, end, event, note, open_run, plan_of, put, seal
 from tests.fakes.audit_log import text_part as part

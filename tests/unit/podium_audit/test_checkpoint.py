@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium_audit.checkpoint import CheckpointSigner
+from podium_audit.tree.checkpoint import CheckpointSigner
 from tests.fakes.audit_store import FakeSigner
 
 SIGNER = CheckpointSigner("podium.local/audit", FakeSigner())

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from podium_audit.commands import (
+from podium_audit.custody.policies import target_of
+from podium_audit.ports import StoreError
+from podium_audit.records.commands import (
     BeginErasure,
     FinishErasure,
     GiveApproval,
@@ -13,8 +15,6 @@ from podium_audit.commands import (
     RequestApproval,
     SetRetention,
 )
-from podium_audit.custody.policies import target_of
-from podium_audit.ports import StoreError
 from podium_core.config.retention import Retention
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.audit_log import RUN, LogScene, begin, end, event, open_run, seal

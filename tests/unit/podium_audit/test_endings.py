@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podium_audit.commands import Command, RecordRead
+from podium_audit.records.commands import Command, RecordRead
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.run import RunOutcome
 from tests.fakes.audit_log import (

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from podium_audit.group_commit import GroupCommit
+from podium_audit.log.group_commit import GroupCommit
 from podium_audit.ports import Batch, StoreError
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError

@@ -5,8 +5,8 @@ import contextlib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium_audit.commands import Command
 from podium_audit.ports import StoreError
+from podium_audit.records.commands import Command
 from podium_core.domain.errors import PodiumError
 from tests.fakes.audit_log import LogScene, begin, note, open_run
 from tests.fakes.log_stories import check_log, commands, visible

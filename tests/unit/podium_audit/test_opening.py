@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from podium_audit import contents
-from podium_audit.commands import PlanEvidence, WorkerChance
 from podium_audit.ports import StoreError
+from podium_audit.records import contents
+from podium_audit.records.commands import PlanEvidence, WorkerChance
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan import Access, Plan, PlanSource, Step
 from podium_core.domain.run import Caps, RunKind

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from podium_audit.group_commit import GroupCommit
-from podium_audit.sealing import Reaper, Sealer
+from podium_audit.log.group_commit import GroupCommit
+from podium_audit.log.sealing import Reaper, Sealer
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import PodiumError
 from tests.fakes.audit_log import LogScene, begin, end, event, open_run, seal

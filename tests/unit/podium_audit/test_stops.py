@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium_audit.commands import SetStop, StopRun
+from podium_audit.records.commands import SetStop, StopRun
 from podium_core.domain.errors import Code, PodiumError
 from tests.fakes.audit_log import RUN, LogScene, begin, end, event, note, open_run, plan_of, seal
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from podium_audit.ports import Batch, LeafRow, StoreError
-from podium_audit.tiles import TileNodes, TreeTail, inclusion_proof, load_tail
+from podium_audit.tree.tiles import TileNodes, TreeTail, inclusion_proof, load_tail
 from podium_core.domain import merkle
 from tests.fakes.audit_store import FakeLogStore
 

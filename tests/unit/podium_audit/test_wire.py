@@ -6,8 +6,8 @@ import pytest
 
 from podium.audit.v1 import audit_service_pb2 as pb
 from podium.plan.v1 import plan_pb2
-from podium_audit import wire
-from podium_audit.commands import AppendNote, AppendPlan, Part, WorkerChance
+from podium_audit.records.commands import AppendNote, AppendPlan, Part, WorkerChance
+from podium_audit.servicers import wire
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.usage import UsageSource
 from tests.fakes.audit_service import begin_request, end_request, open_request, seal_request

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium_audit.add_checkpoint import AddCheckpoint, parse
-from podium_audit.checkpoint import CheckpointSigner, read_body, split_note
 from podium_audit.ports import StoreError
+from podium_audit.tree.add_checkpoint import AddCheckpoint, parse
+from podium_audit.tree.checkpoint import CheckpointSigner, read_body, split_note
 from podium_audit.witness.__main__ import BOOK_FILE, forget, open_judge
 from podium_audit.witness.judgement import SIZE_TYPE, Judge, Judgement
 from podium_core.domain import merkle

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import IO, Any, Final
 
-from podium_audit import export
 from podium_audit.anchors import TIME_STAMP, AnchorRow
 from podium_audit.bundles.kit import kit
-from podium_audit.export import ExportOf, Under
-from podium_audit.readers import View
-from podium_audit.run_page import FoundRun
-from podium_audit.tiles import TileNodes, inclusion_proof
+from podium_audit.reading import export
+from podium_audit.reading.export import ExportOf, Under
+from podium_audit.reading.run_page import FoundRun
+from podium_audit.stores.readers import View
+from podium_audit.tree.tiles import TileNodes, inclusion_proof
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.record import canonical
 

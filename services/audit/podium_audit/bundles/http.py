@@ -14,14 +14,16 @@ from typing import IO, Final
 
 from aiohttp import web
 
-from podium_audit import limits, pages, run_page
+from podium_audit import pages
 from podium_audit.bundles import archive
 from podium_audit.bundles.archive import Archive, BundleOf
-from podium_audit.commands import Applied
-from podium_audit.export import Under
-from podium_audit.http import AuditHttp, Glimpse
-from podium_audit.run_page import WATCHERS, FoundRun
-from podium_audit.run_search import RunSearch
+from podium_audit.reading import run_page
+from podium_audit.reading.export import Under
+from podium_audit.reading.http import AuditHttp, Glimpse
+from podium_audit.reading.run_page import WATCHERS, FoundRun
+from podium_audit.records import limits
+from podium_audit.records.commands import Applied
+from podium_audit.rows.run_search import RunSearch
 from podium_core.config.tenants import Principal
 from podium_core.domain.errors import Code, PodiumError, invalid
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from podium_audit.commands import (
+from podium_audit.custody import approvals, drops, erasures, holds, policies
+from podium_audit.ports import RunKeys
+from podium_audit.records.commands import (
     Applied,
     BeginErasure,
     CustodyCommand,
@@ -14,12 +16,10 @@ from podium_audit.commands import (
     RequestApproval,
     SetRetention,
 )
-from podium_audit.custody import approvals, drops, erasures, holds, policies
-from podium_audit.custody_rows import ControlRow
-from podium_audit.facts import Draft
-from podium_audit.log_state import LogState
-from podium_audit.ports import RunKeys
-from podium_audit.run_state import RunState
+from podium_audit.records.facts import Draft
+from podium_audit.records.run_state import RunState
+from podium_audit.rows.custody import ControlRow
+from podium_audit.rules.state import LogState
 from podium_core.domain.errors import Code, PodiumError
 
 

@@ -1,8 +1,8 @@
 """Months of records that a store drops whole: said in the log before, and again once it is done."""
 
-from podium_audit.commands import DropEvidence
-from podium_audit.custody_rows import ControlRow
-from podium_audit.facts import Draft
+from podium_audit.records.commands import DropEvidence
+from podium_audit.records.facts import Draft
+from podium_audit.rows.custody import ControlRow
 from podium_core.domain.record import canonical
 
 DROP = "drop"

@@ -5,11 +5,11 @@ The decision is durable before anything is destroyed, and the last record is mad
 
 from collections.abc import Sequence
 
-from podium_audit import limits
-from podium_audit.commands import BeginErasure, FinishErasure
-from podium_audit.facts import Draft
 from podium_audit.ports import StoreError
-from podium_audit.run_state import RunState
+from podium_audit.records import limits
+from podium_audit.records.commands import BeginErasure, FinishErasure
+from podium_audit.records.facts import Draft
+from podium_audit.records.run_state import RunState
 from podium_core.domain.errors import Code, PodiumError, invalid
 
 RETENTION = "retention"

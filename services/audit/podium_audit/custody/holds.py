@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from podium_audit import limits
-from podium_audit.commands import PlaceHold
-from podium_audit.custody_rows import ControlRow
-from podium_audit.facts import Draft
+from podium_audit.records import limits
+from podium_audit.records.commands import PlaceHold
+from podium_audit.records.facts import Draft
+from podium_audit.rows.custody import ControlRow
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.domain.record import canonical
 

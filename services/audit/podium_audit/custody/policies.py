@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 from hashlib import sha256
 
-from podium_audit.commands import SetRetention
 from podium_audit.custody import approvals
-from podium_audit.custody_rows import ControlRow
-from podium_audit.facts import Draft
+from podium_audit.records.commands import SetRetention
+from podium_audit.records.facts import Draft
+from podium_audit.rows.custody import ControlRow
 from podium_core.config.retention import Retention
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.record import canonical

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from podium_audit.commands import BeginErasure, Event, FinishErasure
 from podium_audit.conversations import Conversations
-from podium_audit.custody_rows import ErasureRow
-from podium_audit.group_commit import GroupCommit, unavailable
+from podium_audit.log.group_commit import GroupCommit, unavailable
 from podium_audit.ports import RunKeys, StoreError
-from podium_audit.readers import Readers
+from podium_audit.records.commands import BeginErasure, Event, FinishErasure
+from podium_audit.rows.custody import ErasureRow
+from podium_audit.stores.readers import Readers
 from podium_core.domain.errors import PodiumError
 from podium_core.domain.ids import IdFactory
 

@@ -6,13 +6,13 @@ Words go first, by their keys; the records of a month go with its partition wher
 import asyncio
 import logging
 
-from podium_audit.commands import Event, SetRetention
 from podium_audit.custody import erasures, holds, policies
 from podium_audit.erasure.eraser import AT_ONCE, Eraser, Order
 from podium_audit.erasure.shelf_expiry import ShelfExpiry
-from podium_audit.group_commit import GroupCommit
+from podium_audit.log.group_commit import GroupCommit
 from podium_audit.ports import StoreError
-from podium_audit.readers import Readers
+from podium_audit.records.commands import Event, SetRetention
+from podium_audit.stores.readers import Readers
 from podium_core.config.tenants import Tenant, Tenants
 from podium_core.config.watched import Watched
 from podium_core.domain.clock import Clock

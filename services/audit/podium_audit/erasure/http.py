@@ -10,14 +10,21 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podium_audit import pages
-from podium_audit.commands import CustodyCommand, Event, GiveApproval, PlaceHold, ReleaseHold, RequestApproval
 from podium_audit.custody import approvals, holds, policies
 from podium_audit.custody.approvals import CHANGE_RETENTION, READ_CONTENT, RELEASE_HOLD, approval_of
-from podium_audit.custody_rows import ControlRow, KeptRun
 from podium_audit.erasure.eraser import AT_ONCE, Eraser, Order
-from podium_audit.http import DEFAULT_LIMIT, MAX_LIMIT, AuditHttp, Glimpse
 from podium_audit.pseudonyms import MAX_SUBJECT_CHARS, Pseudonyms
-from podium_audit.readers import View
+from podium_audit.reading.http import DEFAULT_LIMIT, MAX_LIMIT, AuditHttp, Glimpse
+from podium_audit.records.commands import (
+    CustodyCommand,
+    Event,
+    GiveApproval,
+    PlaceHold,
+    ReleaseHold,
+    RequestApproval,
+)
+from podium_audit.rows.custody import ControlRow, KeptRun
+from podium_audit.stores.readers import View
 from podium_core.config.tenants import AUDITOR, CUSTODIAN, INVESTIGATOR, PRIVACY, Principal
 from podium_core.domain.errors import Code, PodiumError, invalid
 

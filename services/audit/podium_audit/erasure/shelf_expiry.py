@@ -8,12 +8,12 @@ import json
 from collections.abc import Sequence
 from typing import Protocol
 
-from podium_audit.commands import DropEvidence, Event
 from podium_audit.custody import drops, holds, policies
-from podium_audit.custody_rows import ControlRow, ShelfUse
-from podium_audit.group_commit import GroupCommit
-from podium_audit.readers import Readers
-from podium_audit.shelves import month_of_shelf, shelf_of
+from podium_audit.log.group_commit import GroupCommit
+from podium_audit.records.commands import DropEvidence, Event
+from podium_audit.records.shelves import month_of_shelf, shelf_of
+from podium_audit.rows.custody import ControlRow, ShelfUse
+from podium_audit.stores.readers import Readers
 from podium_core.domain.clock import Clock
 from podium_core.domain.ids import IdFactory
 

@@ -9,7 +9,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from podium_audit.intake.names import kept
-from podium_audit.spans import SpanRow
+from podium_audit.rows.spans import SpanRow
 from podium_core.runtime import attributes
 
 MAX_SPANS = 10_000

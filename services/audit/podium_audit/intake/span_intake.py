@@ -8,9 +8,9 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from podium_audit.log.store_thread import StoreThread
 from podium_audit.ports import StoreError
-from podium_audit.spans import SpanRow, SpanStore
-from podium_audit.store_thread import StoreThread
+from podium_audit.rows.spans import SpanRow, SpanStore
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podium_audit.spans import SpanRow
+from podium_audit.rows.spans import SpanRow
 
 
 def waterfall(rows: Sequence[SpanRow], run_id: str) -> list[dict[str, Any]]:

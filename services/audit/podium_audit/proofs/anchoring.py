@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from podium_audit.anchors import AnchorRow, AnchorStore
+from podium_audit.log.store_thread import StoreThread
 from podium_audit.ports import CheckpointRow, StoreError
-from podium_audit.readers import Readers
-from podium_audit.store_thread import StoreThread
+from podium_audit.stores.readers import Readers
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import PodiumError
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from podium_audit import keys
-from podium_audit.checkpoint import CheckpointSigner
-from podium_audit.commands import HISTORY_EVENTS, Event, RecordHistory
-from podium_audit.head_guard import HeadGuard
-from podium_audit.log import Log
+from podium_audit.log.head_guard import HeadGuard
+from podium_audit.log.log import Log
 from podium_audit.ports import LogReader
-from podium_audit.tiles import TileNodes
+from podium_audit.records.commands import HISTORY_EVENTS, Event, RecordHistory
+from podium_audit.tree.checkpoint import CheckpointSigner
+from podium_audit.tree.tiles import TileNodes
 from podium_core.domain import merkle
 from podium_core.domain.errors import Code, PodiumError
 

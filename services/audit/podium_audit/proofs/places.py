@@ -3,8 +3,8 @@
 from podium_audit.proofs.anchoring import Anchor
 from podium_audit.proofs.checkpoint_files import FileAnchor
 from podium_audit.proofs.witnesses import WitnessAnchor, load_witnesses
-from podium_audit.readers import Readers
 from podium_audit.settings import AuditSettings
+from podium_audit.stores.readers import Readers
 from podium_core.domain.errors import Code, PodiumError
 
 

@@ -9,8 +9,8 @@ from aiohttp import web
 from podium_audit import pages
 from podium_audit.proofs import tile_pages
 from podium_audit.proofs.anchoring import Anchoring
-from podium_audit.readers import EVERY_TENANT, Readers, View
-from podium_audit.tiles import TileNodes
+from podium_audit.stores.readers import EVERY_TENANT, Readers, View
+from podium_audit.tree.tiles import TileNodes
 from podium_core.config.tenants import EXAMINER
 from podium_core.domain import merkle
 from podium_core.domain.errors import Code, PodiumError

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from podium_audit.ports import LogReader
-from podium_audit.tiles import TILE_HEIGHT, TILE_WIDTH, read_tile
+from podium_audit.tree.tiles import TILE_HEIGHT, TILE_WIDTH, read_tile
 from podium_core.domain.merkle import HASH_BYTES
 
 MAX_LEVEL = 63 // TILE_HEIGHT

@@ -6,14 +6,14 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from podium_audit.add_checkpoint import AddCheckpoint
 from podium_audit.anchors import COSIGNATURE
-from podium_audit.checkpoint import read_body, split_note
-from podium_audit.cosignatures import Witness, parse_witness
 from podium_audit.ports import CheckpointRow
 from podium_audit.proofs.anchoring import AnchorError
-from podium_audit.readers import Readers
-from podium_audit.tiles import TileNodes
+from podium_audit.stores.readers import Readers
+from podium_audit.tree.add_checkpoint import AddCheckpoint
+from podium_audit.tree.checkpoint import read_body, split_note
+from podium_audit.tree.cosignatures import Witness, parse_witness
+from podium_audit.tree.tiles import TileNodes
 from podium_core.domain import merkle
 from podium_core.domain.errors import invalid
 

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from podium_audit import pages, run_page
-from podium_audit.http import DEFAULT_LIMIT, MAX_LIMIT, AuditHttp, Glimpse, send
+from podium_audit import pages
 from podium_audit.query import tables
 from podium_audit.query.parameters import FILTERS, search_of
 from podium_audit.query.tables import MEDIA_TYPES, Page
-from podium_audit.readers import View
-from podium_audit.run_search import RunSearch
+from podium_audit.reading import run_page
+from podium_audit.reading.http import DEFAULT_LIMIT, MAX_LIMIT, AuditHttp, Glimpse, send
+from podium_audit.rows.run_search import RunSearch
+from podium_audit.stores.readers import View
 from podium_core.config.tenants import Principal
 from podium_core.domain.errors import invalid
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from podium_audit.run_search import Facet, RunSearch
+from podium_audit.rows.run_search import Facet, RunSearch
 from podium_core.domain.errors import invalid
 from podium_core.domain.run import RunKind, RunOutcome
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from podium_audit.key_ports import KeyWrapper
-from podium_audit.readers import View
 from podium_audit.settings import AuditSettings
 from podium_audit.sharing.leases import SharedLeases
 from podium_audit.sharing.meters import SharedMeters
@@ -19,6 +18,7 @@ from podium_audit.stores.postgres.pseudonyms import PostgresPseudonyms
 from podium_audit.stores.postgres.run_keys import PostgresKeyReader, PostgresRunKeys
 from podium_audit.stores.postgres.shelves import PostgresShelves
 from podium_audit.stores.postgres.spans import PostgresSpans
+from podium_audit.stores.readers import View
 from podium_core.domain.clock import Clock
 from podium_core.domain.limits import LimitName
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
 from podium_audit.leases import lease_ns
+from podium_audit.log.store_thread import StoreThread
 from podium_audit.ports import StoreError
-from podium_audit.store_thread import StoreThread
 from podium_core.domain.clock import Clock
 
 _NS_PER_MS: Final = 1_000_000

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from podium_audit.log.store_thread import StoreThread
 from podium_audit.slices import Lease, Wish
-from podium_audit.store_thread import StoreThread
 from podium_core.domain.limits import LimitName
 
 Limits = Callable[[LimitName], int | None]

@@ -6,7 +6,7 @@ With facets their rows lead: each is an index range in the order of run numbers,
 from collections.abc import Mapping
 from typing import Final, LiteralString, NamedTuple
 
-from podium_audit.run_search import RunSearch
+from podium_audit.rows.run_search import RunSearch
 
 _FACET_TABLES: Final[tuple[LiteralString, ...]] = ("f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7")
 MAX_FACETS: Final = len(_FACET_TABLES)

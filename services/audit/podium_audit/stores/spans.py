@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from podium_audit.ports import StoreError
-from podium_audit.spans import SpanRow
+from podium_audit.rows.spans import SpanRow
 from podium_audit.stores.sqlite_file import connect
 from podium_audit.stores.sqlite_reader import store_errors
 

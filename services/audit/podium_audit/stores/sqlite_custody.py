@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from podium_audit.custody_rows import ControlRow, ErasureRow, KeptRun, ReadRow
+from podium_audit.rows.custody import ControlRow, ErasureRow, KeptRun, ReadRow
 
 STATEMENTS = (
     """CREATE TABLE controls (

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from podium_audit.commands import HISTORY_EVENTS
 from podium_audit.ports import CheckpointRow, RunRow, SealRow, StoreError, UseRow
-from podium_audit.run_search import RunSearch
+from podium_audit.records.commands import HISTORY_EVENTS
+from podium_audit.rows.run_search import RunSearch
 from podium_audit.stores.run_search_sql import selection
 from podium_audit.stores.sqlite_custody import SqliteCustodyReads
 

@@ -9,8 +9,8 @@ from typing import Final
 from aiohttp import web
 
 from podium_audit import keys
-from podium_audit.cosignatures import ED25519, ML_DSA_44, Cosigner
 from podium_audit.ports import StoreError
+from podium_audit.tree.cosignatures import ED25519, ML_DSA_44, Cosigner
 from podium_audit.witness.book import WitnessBook
 from podium_audit.witness.judgement import Judge
 from podium_audit.witness.settings import WitnessSettings

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from podium_audit.checkpoint import Checkpoint
 from podium_audit.ports import StoreError
+from podium_audit.tree.checkpoint import Checkpoint
 
 _BUSY_S = 5.0
 

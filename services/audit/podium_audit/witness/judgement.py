@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from podium_audit.add_checkpoint import AddCheckpoint, parse
-from podium_audit.checkpoint import Checkpoint, NoteVerifier, read_body, read_note, split_note
-from podium_audit.cosignatures import Cosigner
+from podium_audit.tree.add_checkpoint import AddCheckpoint, parse
+from podium_audit.tree.checkpoint import Checkpoint, NoteVerifier, read_body, read_note, split_note
+from podium_audit.tree.cosignatures import Cosigner
 from podium_audit.witness.book import WitnessBook
 from podium_core.domain.clock import Clock
 from podium_core.domain.merkle import check_consistency

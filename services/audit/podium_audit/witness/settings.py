@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from podium_audit.checkpoint import NoteVerifier, check_key_name, log_verifier
+from podium_audit.tree.checkpoint import NoteVerifier, check_key_name, log_verifier
 from podium_core.domain.errors import invalid
 from podium_core.runtime.settings_base import ProcessSettings, check_listen, settings_config
 

@@ -14,7 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 from podium_audit.intake import decoding
 from podium_audit.intake.decoding import decode
 from podium_audit.intake.otlp_json import with_base64_ids
-from podium_audit.spans import SpanRow
+from podium_audit.rows.spans import SpanRow
 
 CANARY = "tangerine-4711"
 

@@ -1,7 +1,7 @@
 """Which spans of a trace belong to a run: a trace may hold runs of others."""
 
 from podium_audit.intake.waterfall import waterfall
-from podium_audit.spans import SpanRow
+from podium_audit.rows.spans import SpanRow
 
 
 def row(span_id: str, parent: str = "", *, run: str = "", tenant: str = "", start: int = 1) -> SpanRow:

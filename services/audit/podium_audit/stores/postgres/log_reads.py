@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, LiteralString
 
-from podium_audit.custody_rows import ControlRow, ErasureRow, KeptRun, ReadRow
 from podium_audit.ports import CheckpointRow, RunRow, SealRow, UseRow
-from podium_audit.run_search import RunSearch
+from podium_audit.rows.custody import ControlRow, ErasureRow, KeptRun, ReadRow
+from podium_audit.rows.run_search import RunSearch
 from podium_audit.stores.postgres.connection import Session
 from podium_audit.stores.run_search_sql import selection
 

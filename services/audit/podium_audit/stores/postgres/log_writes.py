@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, LiteralString
 
-from podium_audit.commands import HISTORY_EVENTS
-from podium_audit.custody_rows import ErasureRow
 from podium_audit.ports import (
     USE_KEY_FIELDS,
     Batch,
@@ -13,7 +11,9 @@ from podium_audit.ports import (
     StoreError,
     UseRow,
 )
-from podium_audit.shelves import shelf_of
+from podium_audit.records.commands import HISTORY_EVENTS
+from podium_audit.records.shelves import shelf_of
+from podium_audit.rows.custody import ErasureRow
 from podium_audit.stores.postgres.connection import Connection
 from podium_audit.stores.postgres.log_schema import MAX_LEAVES_PER_EVENT
 

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 import psycopg
 from psycopg import sql
 
-from podium_audit.custody_rows import ShelfUse
 from podium_audit.ports import StoreError
-from podium_audit.shelves import next_shelf
+from podium_audit.records.shelves import next_shelf
+from podium_audit.rows.custody import ShelfUse
 from podium_audit.stores.postgres.connection import Connection, Session
 
 _SPLIT: Final = ("leaves", "contents")

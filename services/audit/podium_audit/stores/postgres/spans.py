@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, LiteralString
 
-from podium_audit.spans import SpanRow
+from podium_audit.rows.spans import SpanRow
 from podium_audit.stores.postgres.connection import Session
 
 TABLES: Final[tuple[LiteralString, ...]] = (

@@ -1,0 +1,1 @@
+"""What people and their tools read over HTTP: lists, runs, exports."""

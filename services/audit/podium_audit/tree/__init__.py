@@ -1,0 +1,1 @@
+"""The Merkle tree outside memory: tiles, checkpoints, and what witnesses sign."""
