@@ -73,6 +73,7 @@ def _conductor(home: Home, ports: Ports) -> dict[str, str]:
         **_tls(home, "conductor", ports),
         "LISTEN": _at(ports, "conductor"),
         "ROUTER_ADDRESS": _at(ports, "router"),
+        "AUDIT_ADDRESS": _at(ports, "audit"),
     }
 
 

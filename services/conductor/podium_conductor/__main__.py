@@ -35,7 +35,7 @@ async def serve(settings: ConductorSettings) -> None:
         servicer = ConductorServicer(planning, settings.max_plan_s)
         add_ConductorServiceServicer_to_server(servicer, server.server)
         await server.start()
-        async with watching(engine, settings, server.set_serving):
+        async with watching(engine, settings, clock, server.set_serving):
             await until_stopped()
         await server.stop(settings.drain_s)
 

@@ -15,6 +15,7 @@ from podium_conductor.engines.vllm.engine import Loaded, VllmEngine
 from podium_conductor.engines.vllm.options import ServingOptions
 from podium_conductor.engines.worker.engine import WorkerEngine
 from podium_conductor.engines.worker.router_client import RouterPlanCalls
+from podium_conductor.model_notes import STARTED, SWITCHED, ModelNotes, appender
 from podium_conductor.ports import Engine
 from podium_conductor.settings import ConductorSettings
 from podium_conductor.telemetry import watch_load
@@ -65,23 +66,27 @@ async def load_checkpoint(options: ServingOptions) -> Loaded:
 
 @asynccontextmanager
 async def watching(
-    engine: Engine, settings: ConductorSettings, set_serving: Callable[[bool], None]
+    engine: Engine, settings: ConductorSettings, clock: Clock, set_serving: Callable[[bool], None]
 ) -> AsyncIterator[None]:
-    """While inside, report a model that died as not serving, and follow the checkpoint link."""
-    if not isinstance(engine, VllmEngine):
-        yield
-        return
-    task = asyncio.create_task(_watch(engine, settings, set_serving))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    """While inside, note in the log what plans, report a model that died, and follow the checkpoint link."""
+    async with open_channel(settings.audit_address, "audit", settings.tls) as audit:
+        notes = ModelNotes(appender(audit), RandomIds(clock))
+        notes.loaded(STARTED, engine.describe())
+        tasks = [asyncio.create_task(notes.write())]
+        if isinstance(engine, VllmEngine):
+            tasks.append(asyncio.create_task(_watch(engine, settings, notes, set_serving)))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                with suppress(asyncio.CancelledError):
+                    await task
 
 
 async def _watch(
-    engine: VllmEngine, settings: ConductorSettings, set_serving: Callable[[bool], None]
+    engine: VllmEngine, settings: ConductorSettings, notes: ModelNotes, set_serving: Callable[[bool], None]
 ) -> None:
     options = settings.serving_options
     tried = options.model_path.resolve()
@@ -91,13 +96,15 @@ async def _watch(
         folder = await asyncio.to_thread(options.model_path.resolve)
         if folder != tried:
             tried = folder
-            await _switch(engine, options)
+            await _switch(engine, options, notes)
 
 
-async def _switch(engine: VllmEngine, options: ServingOptions) -> None:
+async def _switch(engine: VllmEngine, options: ServingOptions, notes: ModelNotes) -> None:
+    before = engine.describe().model_digest
     try:
         await engine.switch(lambda: load_checkpoint(options))
     except PodiumError as error:
         _log.error("the checkpoint was not switched; the old one goes on", extra={"reason": error.reason})
     else:
+        notes.loaded(SWITCHED, engine.describe(), before)
         _log.info("the checkpoint was switched", extra={"model_digest": engine.describe().model_digest})

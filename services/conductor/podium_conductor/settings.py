@@ -32,6 +32,8 @@ class ConductorSettings(ServiceSettings):
     language model in this process."""
     router_address: Annotated[str, AfterValidator(check_target)] = "127.0.0.1:7052"
     """host:port of the router. Only the engine `worker` calls it."""
+    audit_address: Annotated[str, AfterValidator(check_target)] = "127.0.0.1:7053"
+    """host:port of the audit service, which notes what plans and each change of it."""
     planning_worker: str = ""
     """The worker that plans for the engine `worker`; it must be eligible for the run. Empty: the best
     eligible worker by card."""
