@@ -35,6 +35,7 @@ from podium_audit.proofs.anchoring import Anchoring
 from podium_audit.proofs.places import places
 from podium_audit.pseudonyms import Pseudonyms
 from podium_audit.query.http import RunLists
+from podium_audit.reading.failed_logins import FailedLogins
 from podium_audit.reading.http import AuditHttp
 from podium_audit.rows.spans import SpanStore
 from podium_audit.servicers.audit import AuditServicer
@@ -109,12 +110,14 @@ class Audit:
             self.eraser.keep_finished(),
             self.expiry.keep_expired(),
             self.http.anchoring.run(),
+            self.http.failed_logins.keep_recorded(),
         ]
 
     async def close(self) -> None:
         """Commit what waits, write the last checkpoint and let go of the files."""
         await self._sealer.drain(self._drain_s)
         await self._warnings.close()
+        await self.http.failed_logins.record()
         await self.commit.stop()
         await self.conversations.close()
         if self.intake is not None:
@@ -149,7 +152,8 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
     intake = _intake(files, settings, clock)
     eraser = Eraser(commit, conversations, files.run_keys, readers, ids, settings.key_backup_days)
-    bare = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, anchoring, intake)
+    logins = FailedLogins(commit, ids)
+    bare = AuditHttp(commit, readers, files.signer, tenants.fresh, clock, ids, anchoring, logins, intake)
     expiry = _expiry(files, commit, eraser, readers, tenants, clock, settings)
     reaper = Reaper(commit, leases, ids, interval_s=settings.reap_interval_s)
     return Audit(

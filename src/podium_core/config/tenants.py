@@ -164,6 +164,12 @@ class Tenants:
             return None
         return Principal(tenant, key.key_id, key.roles, key.limits, key.reach, key.budget_usd_micros)
 
+    def claimed_by(self, token: str) -> tuple[str, str]:
+        """Return (tenant id, key id) that a token names, be it good or not; empty without such a key."""
+        match = _TOKEN.fullmatch(token)
+        tenant, key = self._keys.get(match[1] if match else "", (None, _NOBODYS_KEY))
+        return ("", "") if tenant is None else (tenant.tenant_id, key.key_id)
+
     def limits_of(self, tenant_id: str, key_id: str) -> Limits:
         """Return the limits of a tenant (empty `key_id`) or of one of its keys; none for a stranger."""
         if not key_id:

@@ -24,6 +24,7 @@ from podium_audit.ports import StoreError
 from podium_audit.proofs.anchoring import Anchoring
 from podium_audit.proofs.proof_pages import ProofPages
 from podium_audit.reading import export, run_page
+from podium_audit.reading.failed_logins import FailedLogins
 from podium_audit.reading.run_page import FoundRun
 from podium_audit.records import limits
 from podium_audit.records.commands import Applied, Event, RecordRead
@@ -76,12 +77,14 @@ class AuditHttp:
     clock: Clock
     ids: IdFactory
     anchoring: Anchoring
+    failed_logins: FailedLogins
     intake: SpanIntake | None = None
     more: Sequence[Pages] = ()
 
     def application(self) -> web.Application:
         """Return the application, ready to be served."""
-        app = web.Application(middlewares=[_errors, _Admission(self.tenants, self.clock).middleware])
+        admission = _Admission(self.tenants, self.clock, self.failed_logins)
+        app = web.Application(middlewares=[_errors, admission.middleware])
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/v1/runs/{run_id}", self._show)
@@ -214,9 +217,10 @@ class AuditHttp:
 class _Admission:
     """Lets requests of known keys in, a bounded number at a time, until their readers have the answer."""
 
-    def __init__(self, tenants: Callable[[], Tenants], clock: Clock) -> None:
+    def __init__(self, tenants: Callable[[], Tenants], clock: Clock, failed_logins: FailedLogins) -> None:
         self._tenants = tenants
         self._clock = clock
+        self._failed_logins = failed_logins
         self._reads: Counter[str] = Counter()
 
     @property
@@ -249,8 +253,11 @@ class _Admission:
     def _authenticate(self, request: web.Request) -> Principal:
         header = request.headers.get("Authorization", "")
         token = header.removeprefix(_BEARER) if header.startswith(_BEARER) else ""
-        principal = self._tenants().authenticate(token, self._clock.now_ns())
+        tenants = self._tenants()
+        principal = tenants.authenticate(token, self._clock.now_ns())
         if principal is None:
+            if header:  # without any, it is no login: a probe, a browser that looks
+                self._failed_logins.failed(tenants.claimed_by(token))
             raise PodiumError(
                 Code.UNAUTHENTICATED, "send a valid key of this installation as: Authorization: Bearer <key>"
             )
