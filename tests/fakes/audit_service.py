@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from opentelemetry.metrics import NoOpMeterProvider
+from opentelemetry.metrics import Meter, NoOpMeterProvider
 from opentelemetry.trace import NoOpTracerProvider, Tracer
 
 from podium.audit.v1 import audit_service_pb2 as pb
@@ -151,13 +151,16 @@ async def running_audit(
     tls_dir: Path,
     *,
     tracer: Tracer | None = None,
+    meter: Meter | None = None,
     callers: Iterable[str] = (),
     clock: Clock | None = None,
     **changes: Any,
 ) -> AsyncIterator[RunningAudit]:
     """Serve until the block ends."""
     settings = settings_for(home, tls_dir, **changes)
-    telemetry = Telemetry(tracer or NoOpTracerProvider().get_tracer("t"), NoOpMeterProvider().get_meter("t"))
+    telemetry = Telemetry(
+        tracer or NoOpTracerProvider().get_tracer("t"), meter or NoOpMeterProvider().get_meter("t")
+    )
     async with AsyncExitStack() as stack:
         audit = await open_audit(settings, telemetry, clock)
         stack.push_async_callback(audit.close)

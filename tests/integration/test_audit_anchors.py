@@ -22,6 +22,7 @@ from podium_verifier import ExitCode, Verified, verify_export
 from podium_verifier.trust import Trust
 from tests.fakes.audit_service import RunningAudit, running_audit
 from tests.fakes.authority import OPENSSL, authority
+from tests.fakes.metrics import ReadableMeter
 from tests.fakes.witnesses import running_witness
 
 PATIENCE_S = 30
@@ -132,6 +133,39 @@ async def test_a_witness_that_saw_another_history_raises_the_alarm(
                 while "does not continue" not in caplog.text:
                     await asyncio.sleep(0.02)
             assert (await audit.get("/v1/anchors"))[1]["anchors"] == []
+
+
+async def test_operators_see_how_far_each_place_ties_the_log_down(
+    tmp_path: Path, tls_dir: Path, vkey: str
+) -> None:
+    counted = ReadableMeter()
+    async with (
+        running_witness(tmp_path / "w1", vkey) as good,
+        running_witness(tmp_path / "w2", vkey) as alarmed,
+    ):
+        alarmed.judge.book.advance(Checkpoint("podium.local/audit", 3, bytes(32)), "", 0)
+        away = good.policy.replace(good.url, "http://127.0.0.1:9").splitlines()[1]
+        (tmp_path / "witnesses").write_text(
+            f"{good.policy.splitlines()[0]}\n{away}\n{alarmed.policy.splitlines()[0]}\n"
+        )
+        changes = {"witnesses_file": tmp_path / "witnesses", "witness_interval_s": 0.05}
+        async with anchored_audit(tmp_path, tls_dir, meter=counted.meter, **changes) as audit:
+            await audit.run("run_2")
+            size = int((await audit.get("/checkpoint"))[1].split(b"\n")[1])
+            places = ["+".join(vkey.split("+")[:2]) for vkey in (*good.vkeys, alarmed.vkeys[0])]
+            label = [{"podium.anchor.kind": COSIGNATURE, "podium.anchor.place": place} for place in places]
+            wanted = [(label[0], size), (label[1], 0), (label[2], 0)]
+            async with asyncio.timeout(PATIENCE_S):
+                while (
+                    counted.points("podium.audit.anchored.size") != wanted
+                    or len(failures := counted.points("podium.audit.anchor.failures")) < len(places) - 1
+                ):
+                    await asyncio.sleep(0.02)
+    told = [labels for labels, _ in failures]
+    assert {**label[1], "podium.anchor.failure": "unreached"} in told
+    assert {**label[2], "podium.anchor.failure": "forked"} in told
+    assert len(told) == 2
+    assert all(key not in str(told) for key in good.vkeys), "a label is a name and a hash, no whole key"
 
 
 async def test_checkpoints_are_written_once_to_a_directory(tmp_path: Path, tls_dir: Path, vkey: str) -> None:

@@ -48,7 +48,7 @@ from podium_audit.settings import AuditSettings
 from podium_audit.slices import Slices
 from podium_audit.stores.readers import Readers
 from podium_audit.stores.spans import SqliteSpans
-from podium_audit.telemetry import BudgetMetrics, CommitMetrics, RecordSpans
+from podium_audit.telemetry import AnchorMetrics, BudgetMetrics, CommitMetrics, RecordSpans
 from podium_core.config.tenants import Tenants, load_tenants
 from podium_core.config.watched import Watched
 from podium_core.domain.clock import Clock, SystemClock
@@ -147,7 +147,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     conversations = _conversations(files, settings, clock)
     names = files.pseudonyms(wait_s=settings.commit_wait_s)
     await _start(files, guard, commit, conversations, [leases, meters, names])
-    readers, anchoring = await _reading(files, settings, clock)
+    readers, anchoring = await _reading(files, settings, telemetry, clock)
     sealer = Sealer(commit, leases, wait_s=settings.seal_wait_s)
     warnings = BudgetWarnings(commit, lambda: tenants.current, BudgetMetrics(telemetry.meter).warned)
     intake = _intake(files, settings, clock)
@@ -299,10 +299,13 @@ def _intake(files: Files, settings: AuditSettings, clock: Clock) -> SpanIntake |
     return SpanIntake(store, clock, kept_days=settings.spans_kept_days)
 
 
-async def _reading(files: Files, settings: AuditSettings, clock: Clock) -> tuple[Readers, Anchoring]:
+async def _reading(
+    files: Files, settings: AuditSettings, telemetry: Telemetry, clock: Clock
+) -> tuple[Readers, Anchoring]:
     readers = Readers(files.view)
     thread = StoreThread("anchors", wait_s=settings.commit_wait_s)
-    anchoring = Anchoring(files.anchors(settings), thread, readers, places(settings, readers), clock)
+    metrics = AnchorMetrics(telemetry.meter)
+    anchoring = Anchoring(files.anchors(settings), thread, readers, places(settings, readers), clock, metrics)
     await anchoring.open()
     return readers, anchoring
 

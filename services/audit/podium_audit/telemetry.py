@@ -8,6 +8,7 @@ from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
+from podium_audit.anchors import COSIGNATURE
 from podium_audit.log.log import Figures
 from podium_audit.records.commands import Applied
 from podium_core.domain.errors import Code, PodiumError
@@ -69,6 +70,33 @@ class BudgetMetrics:
     def warned(self, tenant_id: str, percent: int) -> None:
         """One share of a tenant's budget is used for the first time this month."""
         self._warnings.add(1, {names.TENANT_ID: tenant_id, names.BUDGET_PERCENT: percent})
+
+
+class AnchorMetrics:
+    """What is tied down outside, by place, and what failed there."""
+
+    def __init__(self, meter: metrics.Meter) -> None:
+        self._sizes: dict[tuple[str, str], int] = {}
+        self._failures = meter.create_counter(names.METRIC_ANCHOR_FAILURES, "{anchor}")
+        meter.create_observable_gauge(names.METRIC_ANCHORED_SIZE, [self._observe])
+
+    def anchored(self, kind: str, name: str, size: int) -> None:
+        """The newest anchor of a place holds `size` leaves; 0 for one that has given none yet."""
+        self._sizes[kind, name] = size
+
+    def failed(self, kind: str, name: str, *, is_alarm: bool) -> None:
+        """A place gave no anchor; `is_alarm`: it may have found the log to be forked."""
+        failure = "forked" if is_alarm else "unreached"
+        self._failures.add(1, {**_place(kind, name), names.ANCHOR_FAILURE: failure})
+
+    def _observe(self, _options: CallbackOptions) -> Iterable[Observation]:
+        return [Observation(size, _place(*place)) for place, size in list(self._sizes.items())]
+
+
+def _place(kind: str, name: str) -> dict[str, str]:
+    """Return the labels of a place: of a witness its name and hash, of no other place where it is."""
+    place = "+".join(name.split("+")[:2]) if kind == COSIGNATURE else ""
+    return {names.ANCHOR_KIND: kind, names.ANCHOR_PLACE: place}
 
 
 class CommitMetrics:

@@ -5,9 +5,9 @@ import sys
 from contextlib import AsyncExitStack
 
 from podium.router.v1.router_service_pb2_grpc import add_RouterServiceServicer_to_server
-from podium_core.config.pool import load_pool
+from podium_core.config.pool import PoolFile, load_pool
 from podium_core.config.watched import Watched
-from podium_core.domain.clock import SystemClock
+from podium_core.domain.clock import Clock, SystemClock
 from podium_core.domain.ids import RandomIds
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.grpc_server import GrpcServer
@@ -24,7 +24,7 @@ from podium_router.providers.choice import Providers
 from podium_router.providers.exchange import Exchange
 from podium_router.servicer import PERMISSIONS, RouterServicer
 from podium_router.settings import RouterSettings, environment_variable
-from podium_router.telemetry import ChatTelemetry
+from podium_router.telemetry import ChatTelemetry, watch_workers
 
 
 async def serve(settings: RouterSettings) -> None:
@@ -45,14 +45,8 @@ async def serve(settings: RouterSettings) -> None:
             on_look=config_reloads(telemetry.meter),
         )
         await providers.load(entry.provider for entry in pool.current.entries)  # before it says "ready"
-        catalog = Catalog(
-            lambda: pool.current,
-            Keys(environment_variable),
-            clock,
-            settings.lane_limits,
-            settings.breaker_limits,
-            settings.call_timeouts,
-        )
+        catalog = _catalog(pool, settings, clock)
+        watch_workers(telemetry.meter, catalog.healths)
         audit = GrpcAudit(channel, clock, end_budget_s=settings.end_budget_s)
         stack.push_async_callback(audit.close)
         endings = Endings(audit, settings.max_pending_ends)
@@ -77,6 +71,17 @@ async def serve(settings: RouterSettings) -> None:
         watching = asyncio.create_task(pool.watch())
         stack.callback(watching.cancel)
         await until_stopped(watching)
+
+
+def _catalog(pool: Watched[PoolFile], settings: RouterSettings, clock: Clock) -> Catalog:
+    return Catalog(
+        lambda: pool.current,
+        Keys(environment_variable),
+        clock,
+        settings.lane_limits,
+        settings.breaker_limits,
+        settings.call_timeouts,
+    )
 
 
 async def _stop(servicer: RouterServicer, server: GrpcServer, drain_s: float) -> None:

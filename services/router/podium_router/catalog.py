@@ -119,6 +119,12 @@ class Catalog:
         workers = tuple(self._as_it_is(worker, routes[worker.worker_id]) for worker in newest.pool.workers)
         return Pool(workers, newest.pool.pool_digest, newest.pool.price_digest)
 
+    def healths(self) -> dict[str, Health]:
+        """Return each worker's health. Takes up no new file, so that another thread may ask."""
+        newest = self._newest
+        routes = self._versions.get(newest.pool.pool_digest, {}) if newest is not None else {}
+        return {worker_id: self._health_of(route) for worker_id, route in routes.items()}
+
     def _as_it_is(self, worker: Worker, route: Route) -> Worker:
         return replace(worker, health=self._health_of(route), live=route.state.pace.estimate)
 

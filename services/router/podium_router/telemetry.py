@@ -1,15 +1,17 @@
 """The `chat` span and the counters of provider calls. Numbers and names only, never content."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Final
 
 from opentelemetry import metrics, trace
+from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from opentelemetry.util.types import AttributeValue
 
 from podium_core.domain.clock import Clock
+from podium_core.domain.pool import Health
 from podium_core.runtime import attributes as names
 from podium_core.runtime.attributes import usage_attributes
 from podium_router.attempt import Attempt
@@ -26,6 +28,18 @@ _PROVIDER_NAMES: Final = {
 """What the GenAI conventions call them; the others have the same name there."""
 
 _trace_context = TraceContextTextMapPropagator()
+
+
+def watch_workers(meter: metrics.Meter, healths: Callable[[], Mapping[str, Health]]) -> None:
+    """Offer the health of each worker as a gauge: 1 under the health that it has now."""
+
+    def observe(_: CallbackOptions) -> Iterable[Observation]:
+        return [
+            Observation(1, {names.WORKER_ID: worker_id, names.WORKER_HEALTH: health.value})
+            for worker_id, health in healths().items()
+        ]
+
+    meter.create_observable_gauge(names.METRIC_WORKERS, [observe], "{worker}", "Workers by health")
 
 
 class ChatTelemetry:

@@ -14,7 +14,9 @@ from podium_router.calls import Credentials
 from podium_router.catalog import Catalog
 from podium_router.keys import Keys
 from podium_router.lanes import LaneLimits
+from podium_router.telemetry import watch_workers
 from tests.fakes.ids import FakeClock
+from tests.fakes.metrics import ReadableMeter
 
 
 class Source:
@@ -130,3 +132,20 @@ def test_workers_that_are_gone_leave_nothing_behind(source: Source) -> None:
         source.catalog.pool()
     assert set(source.catalog._states) == {"w3", "w4"}
     assert len(source.catalog._versions) == 2
+
+
+def test_operators_see_the_health_that_each_worker_has_now(source: Source) -> None:
+    counted = ReadableMeter()
+    watch_workers(counted.meter, source.catalog.healths)
+
+    def seen() -> set[tuple[str, str]]:
+        points = counted.points("podium.workers")
+        assert all(value == 1 for _, value in points)
+        return {(labels["podium.worker.id"], labels["podium.worker.health"]) for labels, _ in points}
+
+    assert seen() == {("w", "up")}
+    source.write(w={}, keyless={"key": {"env": "NOT_SET"}})
+    route = source.catalog.route(source.digest, "w")
+    assert seen() == {("w", "up"), ("keyless", "unconfigured")}
+    route.state.breaker.leave(Sign.FAILED, was_probe=route.state.breaker.enter())
+    assert seen() == {("w", "down"), ("keyless", "unconfigured")}, "the health that was is not told any more"

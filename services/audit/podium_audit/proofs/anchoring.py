@@ -10,6 +10,7 @@ from podium_audit.anchors import AnchorRow, AnchorStore
 from podium_audit.log.store_thread import StoreThread
 from podium_audit.ports import CheckpointRow, StoreError
 from podium_audit.stores.readers import Readers
+from podium_audit.telemetry import AnchorMetrics
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import PodiumError
 
@@ -58,6 +59,7 @@ class Anchoring:
     readers: Readers
     places: Sequence[Anchor]
     clock: Clock
+    metrics: AnchorMetrics
 
     async def open(self) -> None:
         """Open the store. Raises StoreError."""
@@ -97,15 +99,18 @@ class Anchoring:
 
     async def _keep(self, place: Anchor) -> None:
         anchored, was_well = 0, True
+        self.metrics.anchored(place.kind, place.name, anchored)
         while True:
             try:
                 anchored = await self.anchor_now(place, anchored)
             except (AnchorError, StoreError, PodiumError) as error:
                 is_alarm = isinstance(error, AnchorError) and error.is_alarm
+                self.metrics.failed(place.kind, place.name, is_alarm=is_alarm)
                 if was_well or is_alarm:
                     level = logging.ERROR if is_alarm else logging.WARNING
                     _log.log(level, "%s %s: %s", place.kind, place.name, error)
                 was_well = False
             else:
+                self.metrics.anchored(place.kind, place.name, anchored)
                 was_well = True
             await asyncio.sleep(place.interval_s)
