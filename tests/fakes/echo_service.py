@@ -84,9 +84,14 @@ class Peer:
 
 
 def echo_server(
-    tls: TlsFiles, service: EchoService | None = None, callers: frozenset[str] = frozenset({"gateway"})
+    tls: TlsFiles,
+    service: EchoService | None = None,
+    callers: frozenset[str] = frozenset({"gateway"}),
+    *,
+    listen: str = "127.0.0.1:0",
+    **options: Any,
 ) -> GrpcServer:
     """Return a server of all four methods, open to `callers`; not yet started."""
-    server = GrpcServer(listen="127.0.0.1:0", tls=tls, permissions=dict.fromkeys(METHODS, callers))
+    server = GrpcServer(listen=listen, tls=tls, permissions=dict.fromkeys(METHODS, callers), **options)
     (service or EchoService()).add_to(server.server)
     return server

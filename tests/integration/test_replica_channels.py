@@ -14,17 +14,18 @@ import pytest
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.settings_base import check_target, target_of
-from tests.fakes.echo_service import ONE_TO_ONE, Context, EchoService, echo_server
+from tests.fakes.echo_service import ONE_TO_MANY, ONE_TO_ONE, Context, EchoService, echo_server
+from tests.fakes.name_server import name_server
 from tests.fakes.tls import tls_of
-from tests.fakes.waiting import PATIENCE_S
+from tests.fakes.waiting import PATIENCE_S, until
 
 
 @dataclass
 class Replicas:
     """Two servers that answer with their number, and a channel to both."""
 
-    servers: list[GrpcServer]
-    ports: list[int]
+    servers: list[GrpcServer] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
     channel: grpc.aio.Channel = field(init=False)
 
     async def ask(self) -> bytes:
@@ -78,6 +79,71 @@ async def test_a_replica_that_says_it_does_not_serve_is_left_out_until_it_does(r
     await replicas.until({b"0"})
     replicas.servers[1].set_serving(True)
     await replicas.until({b"0", b"1"})
+
+
+async def test_a_replica_that_comes_gets_calls_once_a_connection_is_old(tls_dir: Path) -> None:
+    async with AsyncExitStack() as stack, name_server("127.0.0.1") as names:
+        replicas, port = Replicas(), 0
+        for number in range(2):
+            server = echo_server(
+                tls_of(tls_dir, "router"),
+                named(number),
+                listen=f"127.0.0.{number + 1}:{port}",
+                max_connection_age_s=1.0,
+            )
+            port = await server.start()
+            stack.push_async_callback(server.stop, 0)
+        replicas.channel = open_channel(names.target(port), "router", tls_of(tls_dir, "gateway"))
+        stack.push_async_callback(replicas.channel.close)
+        assert await replicas.asked() == {b"0": 20}
+        names.addresses.append("127.0.0.2")
+        await replicas.until({b"0", b"1"})
+        names.addresses.remove("127.0.0.1")
+        await replicas.until({b"1"})
+
+
+async def test_no_call_fails_while_connections_grow_old_and_replicas_are_replaced(tls_dir: Path) -> None:
+    release, is_over, answered = asyncio.Event(), asyncio.Event(), Counter[bytes]()
+
+    async def slowly(request: bytes, context: Context) -> AsyncIterator[bytes]:
+        yield b"begun"
+        await release.wait()
+        yield b"ended"
+
+    async def started(number: int, port: int = 0) -> tuple[GrpcServer, int]:
+        service = EchoService(one_to_one=named(number).one_to_one, one_to_many=slowly)
+        listen = f"127.0.0.1:{port}"
+        server = echo_server(tls_of(tls_dir, "router"), service, listen=listen, max_connection_age_s=0.3)
+        return server, await server.start()
+
+    async def ask_on(channel: Any) -> None:
+        while not is_over.is_set():
+            answered[await channel.unary_unary(ONE_TO_ONE)(b"who?", timeout=PATIENCE_S)] += 1
+            await asyncio.sleep(0)
+
+    servers = [await started(number) for number in range(2)]
+    address = ",".join(f"127.0.0.1:{port}" for _, port in servers)
+    channel: Any = open_channel(address, "router", tls_of(tls_dir, "gateway"))
+    asking = [asyncio.create_task(ask_on(channel)) for _ in range(8)]
+    for number, (server, port) in enumerate(servers):
+        answered.clear()
+        await until(lambda: len(answered) == 2)
+        long = [channel.unary_stream(ONE_TO_MANY)(b"", timeout=PATIENCE_S) for _ in range(4)]
+        assert [await call.read() for call in long] == [b"begun"] * 4
+        await asyncio.sleep(1.0)  # three ages: by then no connection that they run on takes new calls
+        release.set()
+        assert [await call.read() for call in long] == [b"ended"] * 4
+        release.clear()
+        await server.leave()
+        await server.stop(PATIENCE_S)
+        servers[number] = await started(number, port)
+    answered.clear()
+    await until(lambda: len(answered) == 2)
+    is_over.set()
+    await asyncio.gather(*asking)
+    await channel.close()
+    for server, _ in servers:
+        await server.stop(0)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,12 @@ async def serve(settings: AuditSettings) -> None:
         stack.callback(telemetry.shutdown)
         audit = await open_audit(settings, telemetry)
         stack.push_async_callback(audit.close)
-        server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
+        server = GrpcServer(
+            listen=settings.listen,
+            tls=settings.tls,
+            permissions=PERMISSIONS,
+            max_connection_age_s=settings.max_connection_age_s,
+        )
         audit.serve_on(server.server)
         await _serve_http(settings, audit, stack)
         if audit.intake is not None:
@@ -40,6 +45,7 @@ async def serve(settings: AuditSettings) -> None:
         stopped = asyncio.create_task(until_stopped())
         await asyncio.wait((*tasks, stopped), return_when=asyncio.FIRST_COMPLETED)
         ended = [task for task in tasks if task.done()]
+        await server.leave()
         for task in (*tasks, stopped):
             task.cancel()
         audit.servicer.close()

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from podium_core.config.tenants import load_tenants
-from podium_core.runtime.settings_base import ServiceSettings, check_listen, settings_config
+from podium_core.runtime.settings_base import GrpcServiceSettings, check_listen, settings_config
 
 Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -43,7 +43,7 @@ def _check_database(value: SecretStr) -> SecretStr:
     return value
 
 
-class AuditSettings(ServiceSettings):
+class AuditSettings(GrpcServiceSettings):
     """Audit: writes the tamper-evident log, gives permits, keeps budgets, answers auditors."""
 
     model_config = settings_config("AUDIT")

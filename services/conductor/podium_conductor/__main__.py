@@ -31,12 +31,18 @@ async def serve(settings: ConductorSettings) -> None:
             clock,
             settings.planning_limits,
         )
-        server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
+        server = GrpcServer(
+            listen=settings.listen,
+            tls=settings.tls,
+            permissions=PERMISSIONS,
+            max_connection_age_s=settings.max_connection_age_s,
+        )
         servicer = ConductorServicer(planning, settings.max_plan_s)
         add_ConductorServiceServicer_to_server(servicer, server.server)
         await server.start()
         async with watching(engine, settings, clock, server.set_serving):
             await until_stopped()
+        await server.leave()
         await server.stop(settings.drain_s)
 
 

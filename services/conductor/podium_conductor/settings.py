@@ -13,13 +13,13 @@ from podium_conductor.planning import PlanningLimits
 from podium_core.domain.errors import invalid
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.plan_prompt import NameMasking
-from podium_core.runtime.settings_base import ServiceSettings, check_listen, check_target, settings_config
+from podium_core.runtime.settings_base import GrpcServiceSettings, check_listen, check_target, settings_config
 
 Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=100_000)]
 
 
-class ConductorSettings(ServiceSettings):
+class ConductorSettings(GrpcServiceSettings):
     """The conductor: writes for each question the plan that the workers then perform."""
 
     model_config = settings_config("CONDUCTOR")

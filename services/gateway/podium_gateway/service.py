@@ -103,7 +103,7 @@ async def running_gateway(
             stops=conversations,
             budgets=budgets,
             limits=AuditLimits(audit, ids.new("gateway"), clock, wait_s=settings.audit_wait_s),
-            usage=AuditUsage(audit, wait_s=settings.audit_wait_s),
+            usage=AuditUsage(audit, clock, wait_s=settings.audit_wait_s),
             grades=grades,
             readiness=ServiceReadiness(services, pool, clock),
             tenants=files.tenants.fresh,

@@ -61,7 +61,12 @@ async def serve(settings: RouterSettings) -> None:
             limits=settings.dispatch_limits,
             batches=settings.batch_limits,
         )
-        server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
+        server = GrpcServer(
+            listen=settings.listen,
+            tls=settings.tls,
+            permissions=PERMISSIONS,
+            max_connection_age_s=settings.max_connection_age_s,
+        )
         servicer = RouterServicer(dispatcher, catalog, allow_cli=settings.allow_cli)
         add_RouterServiceServicer_to_server(servicer, server.server)
         await server.start()
@@ -85,6 +90,7 @@ def _catalog(pool: Watched[PoolFile], settings: RouterSettings, clock: Clock) ->
 
 
 async def _stop(servicer: RouterServicer, server: GrpcServer, drain_s: float) -> None:
+    await server.leave()
     servicer.close()
     await server.stop(drain_s)
 

@@ -21,6 +21,8 @@ _MAX_RUNNING: Final = 4096
 _MAX_AHEAD: Final = 64
 """Events of an attempt that its reader has not taken yet: then its text gathers, and its provider waits."""
 _MAX_EVENTS: Final = 1024
+_PARTING_S: Final = 1.0
+"""How long a caller may take to end its side of a stream that closes; by then it has heard of it."""
 _MS_PER_S: Final = 1_000
 
 _trace_context = TraceContextTextMapPropagator()
@@ -47,6 +49,7 @@ class Performing:
         self._operations: dict[int, _Operation] = {}
         self._ready: dict[int, None] = {}
         self._refused: list[pb.OperationEvent] = []
+        self._untaken: list[int] = []
         self._wake = asyncio.Event()
 
     async def responses(
@@ -61,14 +64,16 @@ class Performing:
         try:
             while not reading.done():
                 events = self._events()
-                if events or (closing.done() and not is_closing):
+                if events or self._untaken or (closing.done() and not is_closing):
                     is_closing = closing.done()
-                    yield pb.PerformResponse(events=events, is_closing=is_closing)
-                elif is_closing and not self._operations:
-                    return
+                    untaken, self._untaken = self._untaken, []
+                    yield pb.PerformResponse(events=events, is_closing=is_closing, untaken_ids=untaken)
                 else:
                     self._wake.clear()
-                    await self._wake.wait()
+                    async with asyncio.timeout(_PARTING_S if is_closing and not self._operations else None):
+                        await self._wake.wait()
+        except TimeoutError:
+            return
         finally:
             reading.cancel()
             closing.cancel()
@@ -96,6 +101,10 @@ class Performing:
 
     def _begin(self, asked: pb.Operation) -> None:
         operation_id = asked.operation_id
+        if self._closing.is_set():
+            self._untaken.append(operation_id)
+            self._wake.set()
+            return
         try:
             running = self._started(asked)
         except PodiumError as error:
@@ -107,8 +116,12 @@ class Performing:
         self._is_ready(operation_id)
 
     def _started(self, asked: pb.Operation) -> Running:
-        if self._closing.is_set() or len(self._operations) >= _MAX_RUNNING:
-            raise _refusal(is_closing=self._closing.is_set())
+        if len(self._operations) >= _MAX_RUNNING:
+            raise PodiumError(
+                Code.UNAVAILABLE,
+                "the router has as many attempts under way as it takes; retry",
+                retry_after_s=0.1,
+            )
         if asked.operation_id in self._operations:
             raise invalid("the operation id is in use", param="operation_id")
         timeout_s = asked.timeout_ms / _MS_PER_S
@@ -157,11 +170,3 @@ def _failed(operation_id: int, error: BaseException) -> pb.OperationEvent:
         _log.error("an attempt failed unexpectedly", exc_info=error)
         error = PodiumError(Code.INTERNAL, INTERNAL_MESSAGE)
     return pb.OperationEvent(operation_id=operation_id, status=packed_error(error))
-
-
-def _refusal(*, is_closing: bool) -> PodiumError:
-    if is_closing:
-        return PodiumError(Code.UNAVAILABLE, "the router is stopping; retry", reason="ROUTER_STOPPING")
-    return PodiumError(
-        Code.UNAVAILABLE, "the router has as many attempts under way as it takes; retry", retry_after_s=0.1
-    )

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from podium_core.config.pool import load_pool
-from podium_core.runtime.settings_base import ServiceSettings, check_listen, check_target, settings_config
+from podium_core.runtime.settings_base import GrpcServiceSettings, check_listen, check_target, settings_config
 from podium_router.breaker import BreakerLimits
 from podium_router.calls import CallTimeouts
 from podium_router.dispatch import DispatchLimits
@@ -20,7 +20,7 @@ Count = Annotated[int, Field(ge=1, le=1_000_000)]
 ByteCount = Annotated[int, Field(ge=1_024, le=60 * 1024 * 1024)]
 
 
-class RouterSettings(ServiceSettings):
+class RouterSettings(GrpcServiceSettings):
     """The router: reaches the workers, holds the provider keys, lets nothing out without a permit."""
 
     model_config = settings_config("ROUTER")

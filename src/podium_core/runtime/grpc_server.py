@@ -1,5 +1,6 @@
 """The gRPC server of every service: mutual TLS, who may call what, and errors that leak nothing."""
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Mapping
 from contextlib import aclosing
@@ -12,7 +13,11 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime import health
 from podium_core.runtime.grpc_errors import status_errors
-from podium_core.runtime.grpc_transport import DEFAULT_MAX_MESSAGE_BYTES, server_options
+from podium_core.runtime.grpc_transport import (
+    DEFAULT_MAX_CONNECTION_AGE_S,
+    DEFAULT_MAX_MESSAGE_BYTES,
+    server_options,
+)
 from podium_core.runtime.identity import TlsFiles, caller_of
 from podium_core.runtime.settings_base import parse_listen
 
@@ -24,6 +29,8 @@ _Behavior: TypeAlias = Callable[[Any, _Context], Any]
 _Admit: TypeAlias = Callable[[_Context], None]
 
 _trace_context = TraceContextTextMapPropagator()
+_HEARD_S = 0.25
+"""Until everybody who watches has heard that this replica no longer serves."""
 _TRACE_KEYS = frozenset(_trace_context.fields)
 
 
@@ -32,7 +39,8 @@ class GrpcServer:
 
     `permissions` maps full method names (`/podium.audit.v1.AuditService/OpenRun`) to the callers that may
     use them; a method that is missing there is open to nobody. `max_concurrent_rpcs` bounds what is
-    accepted at once: more is refused, not queued.
+    accepted at once: more is refused, not queued. After `max_connection_age_s` a connection takes no new
+    calls.
     """
 
     def __init__(
@@ -43,6 +51,7 @@ class GrpcServer:
         permissions: Mapping[str, Container[str]],
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         max_concurrent_rpcs: int | None = 2048,
+        max_connection_age_s: float = DEFAULT_MAX_CONNECTION_AGE_S,
     ) -> None:
         host, port = parse_listen(listen)
         self._address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -50,7 +59,7 @@ class GrpcServer:
         self._health = health.Health()
         self.server: grpc.aio.Server = grpc.aio.server(
             interceptors=[_Guard(permissions)],
-            options=server_options(max_message_bytes),
+            options=server_options(max_message_bytes, max_connection_age_s),
             maximum_concurrent_rpcs=max_concurrent_rpcs,
         )
         health.add_health(self._health, self.server)
@@ -78,6 +87,14 @@ class GrpcServer:
     def set_serving(self, serving: bool) -> None:  # noqa: FBT001 - a setter's one argument
         """Change what the health service says; calls are taken all the same."""
         self._health.set_serving(serving)
+
+    async def leave(self, delay_s: float = 0.0) -> None:
+        """Say that this replica is going, and give callers `delay_s` to go elsewhere; calls are still taken.
+
+        Those who watch the health service, as channels to several replicas do, always get a moment.
+        """
+        self._health.leave()
+        await asyncio.sleep(max(delay_s, _HEARD_S if self._health.is_watched else 0.0))
 
     async def stop(self, grace_s: float) -> None:
         """Take no new calls, let running ones end within `grace_s` seconds, cancel the rest."""

@@ -13,6 +13,13 @@ _PING_TIMEOUT_OF_SEVERAL_MS = 3_000
 _RECONNECT_FIRST_MS = 50
 _RECONNECT_MAX_MS = 1_000
 _CONNECT_TIMEOUT_MS = 5_000
+_RESOLVE_AT_MOST_EVERY_MS = 1_000
+"""By default 30 seconds: so long a replica that has come would be unknown after a connection ended."""
+
+DEFAULT_MAX_CONNECTION_AGE_S = 15.0
+_OLD_CONNECTION_S = 3_600
+"""How long calls go on, on a connection that takes no new ones: the longest that any may take."""
+_MS_PER_S = 1_000
 
 _SERVICE_CONFIG: Final = json.dumps(
     {"loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": ""}}
@@ -27,16 +34,25 @@ _BALANCING: Final[Options] = [
     ("grpc.http2.ping_timeout_ms", _PING_TIMEOUT_OF_SEVERAL_MS),
     # By default two, then one a minute while nothing is sent.
     ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.dns_min_time_between_resolutions_ms", _RESOLVE_AT_MOST_EVERY_MS),
 ]
 
 
-def server_options(max_message_bytes: int) -> Options:
-    """Return the arguments of a server: bounded messages, pings allowed, no shared ports."""
+def server_options(
+    max_message_bytes: int, max_connection_age_s: float = DEFAULT_MAX_CONNECTION_AGE_S
+) -> Options:
+    """Return the arguments of a server: bounded messages, pings allowed, no shared ports.
+
+    After `max_connection_age_s`, give or take a tenth, a connection takes no new calls: its client asks again
+    who the replicas are, and connects anew. Calls that run on it end there.
+    """
     return [
         *_both(max_message_bytes),
         ("grpc.so_reuseport", 0),
         ("grpc.http2.min_ping_interval_without_data_ms", _PING_AT_MOST_EVERY_MS),
         ("grpc.http2.max_ping_strikes", 0),
+        ("grpc.max_connection_age_ms", int(max_connection_age_s * _MS_PER_S)),
+        ("grpc.max_connection_age_grace_ms", _OLD_CONNECTION_S * _MS_PER_S),
     ]
 
 
@@ -58,7 +74,6 @@ def client_options(target_name: str, *, may_be_several: bool = False) -> Options
         ("grpc.min_reconnect_backoff_ms", _CONNECT_TIMEOUT_MS),
         ("grpc.max_reconnect_backoff_ms", _RECONNECT_MAX_MS),
         ("grpc.enable_http_proxy", 0),
-        ("grpc.enable_retries", 0),
     ]
 
 

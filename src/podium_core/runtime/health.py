@@ -18,17 +18,31 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self._serving = False
+        self._leaving = False
         self._closed = False
+        self._watchers = 0
         self._changed = asyncio.Event()
 
     def set_serving(self, serving: bool) -> None:  # noqa: FBT001 - a setter's one argument
-        """Change the state and wake everybody who watches."""
+        """Change the state and wake everybody who watches; nothing serves again that is leaving."""
+        serving = serving and not self._leaving
         if serving != self._serving:
             self._serving = serving
             self._wake()
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody would hear of a change."""
+        return self._watchers > 0
+
+    def leave(self) -> None:
+        """Say from now on that the server does not serve."""
+        self._leaving = True
+        self.set_serving(False)
+
     def close(self) -> None:
         """Say that the server no longer serves and send every watcher home, so that none delays the stop."""
+        self._leaving = True
         self._serving = False
         self._closed = True
         self._wake()
@@ -49,12 +63,16 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     ) -> AsyncGenerator[health_pb2.HealthCheckResponse, None]:
         """Yield the state now and after every change, until watcher or server leave."""
         _whole_server(request)
-        while True:
-            changed = self._changed
-            yield self._response()
-            if self._closed:
-                return
-            await changed.wait()
+        self._watchers += 1
+        try:
+            while True:
+                changed = self._changed
+                yield self._response()
+                if self._closed:
+                    return
+                await changed.wait()
+        finally:
+            self._watchers -= 1
 
     def _wake(self) -> None:
         self._changed.set()

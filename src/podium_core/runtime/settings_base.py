@@ -5,13 +5,14 @@ import sys
 from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Literal, NoReturn, Self, TypeVar
+from typing import Annotated, Literal, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from podium_core.domain.errors import PodiumError, invalid
+from podium_core.runtime.grpc_transport import DEFAULT_MAX_CONNECTION_AGE_S
 from podium_core.runtime.identity import TlsFiles
 
 _MAX_PORT = 65_535
@@ -105,6 +106,14 @@ class ServiceSettings(ProcessSettings):
                 "otlp_endpoint sends spans unencrypted to another machine: use https://, or set otlp_insecure"
             )
         return self
+
+
+class GrpcServiceSettings(ServiceSettings):
+    """What every service is told that other services call."""
+
+    max_connection_age_s: Annotated[float, Field(ge=0.1, le=86_400)] = DEFAULT_MAX_CONNECTION_AGE_S
+    """Seconds, give or take a tenth, after which a connection takes no new calls; those that run go on. So
+    long callers may take to notice a new replica."""
 
 
 S = TypeVar("S", bound=ProcessSettings)

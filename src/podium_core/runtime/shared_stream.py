@@ -1,51 +1,145 @@
-"""One bidirectional stream that many askers share: what is asked while a message is on its way goes next."""
+"""One bidirectional stream that many askers share: what is asked while a message is on its way goes next.
+
+A stream stays on the connection, and so at the replica, where it was opened. It moves on by itself: after
+`stream_age_s`, and when its server says that it is closing, new questions go to a new stream, and the old
+one ends when everything on it is answered (docs/adr/0020).
+"""
 
 import asyncio
 import contextlib
+import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
-M = TypeVar("M", bound=Message)
+C = TypeVar("C", bound="SharedStream")
+
+_AGE_S: Final = 10.0
+_SPREAD: Final = 0.25
+_FIRST_PAUSE_S: Final = 0.02
+_MAX_PAUSE_S: Final = 1.0
 
 
-async def exchange(
-    stream: Any, wake: asyncio.Event, next_message: Callable[[], Message | None], take: Callable[[M], None]
-) -> BaseException | None:
-    """Send what `next_message` has whenever `wake` is set, and hand over what comes, until the stream ends.
-
-    Returns the error it ended with; None when the other side closed it.
-    """
-    reading = asyncio.create_task(_read(stream, take))
-    reading.add_done_callback(lambda _: wake.set())
-    try:
-        # A write fails only where the stream has ended, and then the reader knows why.
-        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            await _write(stream, wake, next_message, reading)
-        await asyncio.wait([reading])
-        return None if reading.cancelled() else reading.exception()
-    finally:
-        stream.cancel()
-        reading.cancel()
+def stream_age_s() -> float:
+    """Return how many seconds a stream stays in use: spread, so that many opened at once move one by one."""
+    return _AGE_S * random.uniform(1 - _SPREAD, 1 + _SPREAD)  # noqa: S311 - spreads load, guards nothing
 
 
-async def _write(
-    stream: Any,
-    wake: asyncio.Event,
-    next_message: Callable[[], Message | None],
-    reading: "asyncio.Task[None]",
-) -> None:
-    while not reading.done():
-        message = next_message()
-        if message is not None:
-            await stream.write(message)
-        else:
-            wake.clear()
-            await wake.wait()
+class SharedStream(ABC):
+    """One stream, from its opening to its end, which comes once it is retired and nothing waits on it."""
+
+    def __init__(self, age_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        self.takes_more = True
+        self.wake = asyncio.Event()
+        self._moving = loop.call_later(age_s, self.retire)
+        self.task = loop.create_task(self._serve())
+
+    def retire(self) -> None:
+        """Take no more questions, and end once all are answered."""
+        self.takes_more = False
+        self.wake.set()
+
+    @abstractmethod
+    def open(self) -> Any:
+        """Return the call."""
+
+    @abstractmethod
+    def next_message(self) -> Message | None:
+        """Return what is to be sent now, if anything."""
+
+    @abstractmethod
+    def take(self, message: Any) -> None:
+        """Hand over what came."""
+
+    @abstractmethod
+    def is_idle(self) -> bool:
+        """Whether nobody waits for anything of this stream."""
+
+    @abstractmethod
+    def ended(self, error: BaseException | None) -> None:
+        """Tell those who still wait that the stream ended: with an error, or None if somebody closed it."""
+
+    async def _serve(self) -> None:
+        error: BaseException | None = None
+        try:
+            error = await self._exchange(self.open())
+        finally:
+            self._moving.cancel()
+            self.takes_more = False
+            self.ended(error)
+
+    async def _exchange(self, stream: Any) -> BaseException | None:
+        reading = asyncio.create_task(self._read(stream))
+        reading.add_done_callback(lambda _: self.wake.set())
+        try:
+            # A write fails only where the stream has ended, and then the reader knows why.
+            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                await self._write(stream, reading)
+            await asyncio.wait([reading])
+            return None if reading.cancelled() else reading.exception()
+        finally:
+            stream.cancel()
+            reading.cancel()
+
+    async def _write(self, stream: Any, reading: "asyncio.Task[None]") -> None:
+        while not reading.done():
+            message = self.next_message()
+            if message is not None:
+                await stream.write(message)
+            elif not self.takes_more and self.is_idle():
+                await stream.done_writing()
+                return
+            else:
+                self.wake.clear()
+                await self.wake.wait()
+
+    async def _read(self, stream: Any) -> None:
+        async for message in stream:
+            self.take(message)
+            if not self.takes_more:
+                self.wake.set()  # it may have been the last that was waited for
 
 
-async def _read(stream: Any, take: Callable[[M], None]) -> None:
-    async for message in stream:
-        take(message)
+class SharedStreams(Generic[C]):
+    """The stream that takes questions now, and those before it that still owe answers."""
+
+    def __init__(self, opened: Callable[[float], C], age_s: Callable[[], float] = stream_age_s) -> None:
+        self._opened = opened
+        self._age_s = age_s
+        self._current: C | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._later: dict[Callable[[], None], asyncio.TimerHandle] = {}
+
+    def current(self) -> C:
+        """Return a stream that takes questions; it is opened if there is none."""
+        current = self._current
+        if current is None or not current.takes_more:
+            current = self._current = self._opened(self._age_s())
+            self._tasks.add(current.task)
+            current.task.add_done_callback(self._tasks.discard)
+        return current
+
+    def again(self, ask: Callable[[], None], times: int) -> None:
+        """Have something asked once more, for which a stream was too late so many `times` before."""
+
+        def due() -> None:
+            del self._later[ask]
+            ask()
+
+        pause_s = min(_FIRST_PAUSE_S * 2**times, _MAX_PAUSE_S)
+        self._later[ask] = asyncio.get_running_loop().call_later(pause_s, due)
+
+    async def close(self) -> None:
+        """End every stream at once; those who wait on one, or for one, are told."""
+        for ask, due in tuple(self._later.items()):
+            due.cancel()
+            del self._later[ask]
+            ask()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))

@@ -349,10 +349,14 @@ class Operation(_message.Message):
     def __init__(self, operation_id: _Optional[int] = ..., traceparent: _Optional[str] = ..., open_run: _Optional[_Union[OpenRunRequest, _Mapping]] = ..., append: _Optional[_Union[AppendRequest, _Mapping]] = ..., begin_attempt: _Optional[_Union[BeginAttemptRequest, _Mapping]] = ..., end_attempt: _Optional[_Union[EndAttemptRequest, _Mapping]] = ..., seal: _Optional[_Union[SealRequest, _Mapping]] = ...) -> None: ...
 
 class PerformResponse(_message.Message):
-    __slots__ = ("results",)
+    __slots__ = ("results", "is_closing", "untaken_ids")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
+    IS_CLOSING_FIELD_NUMBER: _ClassVar[int]
+    UNTAKEN_IDS_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[OperationResult]
-    def __init__(self, results: _Optional[_Iterable[_Union[OperationResult, _Mapping]]] = ...) -> None: ...
+    is_closing: bool
+    untaken_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, results: _Optional[_Iterable[_Union[OperationResult, _Mapping]]] = ..., is_closing: _Optional[bool] = ..., untaken_ids: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class OperationResult(_message.Message):
     __slots__ = ("operation_id", "open_run", "append", "begin_attempt", "end_attempt", "seal", "status")

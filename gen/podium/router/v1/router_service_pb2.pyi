@@ -144,12 +144,14 @@ class Taken(_message.Message):
     def __init__(self, operation_id: _Optional[int] = ..., event_count: _Optional[int] = ...) -> None: ...
 
 class PerformResponse(_message.Message):
-    __slots__ = ("events", "is_closing")
+    __slots__ = ("events", "is_closing", "untaken_ids")
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     IS_CLOSING_FIELD_NUMBER: _ClassVar[int]
+    UNTAKEN_IDS_FIELD_NUMBER: _ClassVar[int]
     events: _containers.RepeatedCompositeFieldContainer[OperationEvent]
     is_closing: bool
-    def __init__(self, events: _Optional[_Iterable[_Union[OperationEvent, _Mapping]]] = ..., is_closing: _Optional[bool] = ...) -> None: ...
+    untaken_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, events: _Optional[_Iterable[_Union[OperationEvent, _Mapping]]] = ..., is_closing: _Optional[bool] = ..., untaken_ids: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class OperationEvent(_message.Message):
     __slots__ = ("operation_id", "event", "status")

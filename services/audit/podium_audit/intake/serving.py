@@ -25,7 +25,12 @@ async def serve_intake(
     """
     grpc_port = http_port = 0
     if settings.otlp_grpc_listen:
-        server = GrpcServer(listen=settings.otlp_grpc_listen, tls=settings.tls, permissions=PERMISSIONS)
+        server = GrpcServer(
+            listen=settings.otlp_grpc_listen,
+            tls=settings.tls,
+            permissions=PERMISSIONS,
+            max_connection_age_s=settings.max_connection_age_s,
+        )
         register: Any = trace_service_pb2_grpc.add_TraceServiceServicer_to_server
         register(OtlpServicer(intake, tenants), server.server)
         grpc_port = await server.start()

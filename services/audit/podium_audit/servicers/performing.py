@@ -16,6 +16,8 @@ from podium_core.runtime.grpc_errors import INTERNAL_MESSAGE, packed_error
 
 _MAX_RUNNING: Final = 4096
 """Operations of one stream under way at once: more are refused, not queued."""
+_PARTING_S: Final = 1.0
+"""How long a caller may take to end its side of a stream that closes; by then it has heard of it."""
 
 OPERATIONS: Final[Mapping[str, str]] = {
     "open_run": "OpenRun",
@@ -49,6 +51,7 @@ class Performing:
         self._closing = closing
         self._running: dict[int, asyncio.Task[None]] = {}
         self._ready: list[pb.OperationResult] = []
+        self._untaken: list[int] = []
         self._wake = asyncio.Event()
 
     async def results(
@@ -59,16 +62,22 @@ class Performing:
         closing = asyncio.create_task(self._closing.wait())
         reading.add_done_callback(self._ended)
         closing.add_done_callback(self._ended)
+        is_closing = False
         try:
             while True:
-                if self._ready:
+                if self._ready or self._untaken or (closing.done() and not is_closing):
+                    is_closing = closing.done()
                     results, self._ready = self._ready, []
-                    yield pb.PerformResponse(results=results)
-                elif (reading.done() or closing.done()) and not self._running:
+                    untaken, self._untaken = self._untaken, []
+                    yield pb.PerformResponse(results=results, is_closing=is_closing, untaken_ids=untaken)
+                elif reading.done() and not self._running:
                     return
                 else:
                     self._wake.clear()
-                    await self._wake.wait()
+                    async with asyncio.timeout(_PARTING_S if is_closing and not self._running else None):
+                        await self._wake.wait()
+        except TimeoutError:
+            return
         finally:
             # The caller is gone, or all is answered: what has not been committed is dropped.
             for task in (reading, closing, *self._running.values()):
@@ -90,7 +99,11 @@ class Performing:
 
     def _start(self, operation: pb.Operation) -> None:
         operation_id = operation.operation_id
-        if self._closing.is_set() or len(self._running) >= _MAX_RUNNING:
+        if self._closing.is_set():
+            self._untaken.append(operation_id)
+            self._wake.set()
+            return
+        if len(self._running) >= _MAX_RUNNING:
             self._refuse(operation_id, _overloaded())
             return
         if operation_id in self._running:

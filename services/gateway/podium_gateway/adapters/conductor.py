@@ -1,8 +1,10 @@
 """The planner port over the conductor service."""
 
+import asyncio
+
 import grpc
 
-from podium.conductor.v1 import conductor_service_pb2_grpc
+from podium.conductor.v1 import conductor_service_pb2, conductor_service_pb2_grpc
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.plan_prompt import FAST_TIER
 from podium_core.orchestration.ports import (
@@ -39,13 +41,7 @@ class ConductorPlanner(PlannerPort):
     async def plan(self, query: PlanQuery) -> PlanReply:
         """Return the conductor's plan; raise PodiumError (PLAN_INVALID, DEADLINE, UNAVAILABLE, INTERNAL)."""
         try:
-            with Inside("conductor"):
-                message = await self._stub.Plan(
-                    plan_query_to_proto(query, with_names=self._with_names),
-                    timeout=query.timeout_s,
-                    metadata=call_metadata(),
-                )
-            reply = plan_reply_from_proto(message, query.seed)
+            reply = plan_reply_from_proto(await self._asked(query), query.seed)
         except PodiumError as error:
             if error.reason == RUN_NOT_OPEN:
                 self._opens_first = True
@@ -66,3 +62,24 @@ class ConductorPlanner(PlannerPort):
         if query.tier != FAST_TIER:  # which needs no attempt of anybody
             self._opens_first = bool(reply.attempts)
         return reply
+
+    async def _asked(self, query: PlanQuery) -> conductor_service_pb2.PlanResponse:
+        """Ask; ask once more, and so another replica if there is one, when the first broke off.
+
+        Not where the conductor makes attempts of its own: those that it made would be made again.
+        """
+        request = plan_query_to_proto(query, with_names=self._with_names)
+        until = asyncio.get_running_loop().time() + query.timeout_s
+        try:
+            return await self._planned(request, query.timeout_s)
+        except PodiumError as error:
+            left_s = until - asyncio.get_running_loop().time()
+            if error.code is not Code.UNAVAILABLE or self._opens_first or left_s <= 0:
+                raise
+            return await self._planned(request, left_s)
+
+    async def _planned(
+        self, request: conductor_service_pb2.PlanRequest, timeout_s: float
+    ) -> conductor_service_pb2.PlanResponse:
+        with Inside("conductor"):
+            return await self._stub.Plan(request, timeout=timeout_s, metadata=call_metadata())

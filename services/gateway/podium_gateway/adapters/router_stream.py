@@ -1,14 +1,17 @@
 """The router's attempts over one stream: what is asked at the same moment travels in the same message.
 
 A call of its own costs both sides several times what a message costs, and an answer that comes in many
-pieces is many messages (docs/adr/0013). The stream is opened on first use, and again after it broke or its
-router began to stop; what was under way on a broken one fails.
+pieces is many messages (docs/adr/0013). The stream is opened on first use, moves on now and then, and is
+opened again after it broke; what was under way on a broken one fails. What came too late for a router that
+stops is asked of another.
 """
 
 import asyncio
 import logging
 from collections import deque
-from typing import Final
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final
 
 import grpc
 
@@ -16,7 +19,7 @@ from podium.router.v1 import router_service_pb2 as pb
 from podium.router.v1 import router_service_pb2_grpc
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_errors import from_rpc_error, unpacked_error
-from podium_core.runtime.shared_stream import exchange
+from podium_core.runtime.shared_stream import SharedStream, SharedStreams, stream_age_s
 from podium_gateway.adapters.inside import public_error
 
 _SERVICE: Final = "router"
@@ -24,6 +27,9 @@ _MAX_MESSAGE_BYTES: Final = 1024 * 1024
 """A message takes no further operation once it is this long."""
 _TOLD_EVERY: Final = 16
 """After so many events the router hears that they were taken; it sends at most four times as many ahead."""
+_TIMES_LATE: Final = 8
+"""So often an attempt is asked for elsewhere, over some four seconds, before the runner hears of it."""
+_MS_PER_S: Final = 1_000
 
 _log = logging.getLogger(__name__)
 
@@ -31,11 +37,12 @@ _log = logging.getLogger(__name__)
 class AttemptEvents:
     """What happens to one attempt; iterate over it. Raises the PodiumError that the attempt ended with."""
 
-    __slots__ = ("_connection", "_error", "_events", "_is_over", "_operation_id", "_taken", "_waiter")
+    __slots__ = ("_error", "_events", "_is_over", "_taken", "_waiter", "operation", "stream", "times_late")
 
-    def __init__(self, connection: "_Connection", operation_id: int) -> None:
-        self._connection = connection
-        self._operation_id = operation_id
+    def __init__(self, operation: pb.Operation) -> None:
+        self.operation = operation
+        self.stream: _Stream | None = None
+        self.times_late = 0
         self._events: deque[pb.CompleteResponse] = deque()
         self._error: PodiumError | None = None
         self._is_over = False
@@ -53,16 +60,22 @@ class AttemptEvents:
             await self._waiter
         event = self._events.popleft()
         self._taken += 1
-        if self._taken == _TOLD_EVERY and not self._is_over:
-            self._connection.taken(self._operation_id, self._taken)
+        if self._taken == _TOLD_EVERY and not self._is_over and self.stream is not None:
+            self.stream.taken(self.operation.operation_id, self._taken)
             self._taken = 0
         return event
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self._is_over
 
     def cancel(self) -> None:
         """Stop the attempt if it is not over."""
         if not self._is_over:
             self._is_over = True
-            self._connection.cancel(self._operation_id)
+            if self.stream is not None:
+                self.stream.cancel(self.operation.operation_id)
 
     def put(self, event: pb.CompleteResponse) -> bool:
         """Take an event in; return whether it is the last."""
@@ -85,81 +98,92 @@ class AttemptEvents:
 class RouterStream:
     """Asks for attempts. Use it from one event loop."""
 
-    def __init__(self, channel: grpc.aio.Channel) -> None:
-        self._stub: router_service_pb2_grpc.RouterServiceAsyncStub = (
-            router_service_pb2_grpc.RouterServiceStub(channel)
+    def __init__(self, channel: grpc.aio.Channel, age_s: Callable[[], float] = stream_age_s) -> None:
+        stub: router_service_pb2_grpc.RouterServiceAsyncStub = router_service_pb2_grpc.RouterServiceStub(
+            channel
         )
-        self._connection: _Connection | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._streams = SharedStreams(lambda age_s: _Stream(stub, self._again, age_s), age_s)
+        self._last_id = 0
 
     def complete(self, request: pb.CompleteRequest, timeout_s: float, traceparent: str) -> AttemptEvents:
         """Ask for an attempt and return what happens to it."""
-        connection = self._connection
-        if connection is None or not connection.takes_more:
-            connection = self._connection = _Connection(self._stub)
-            self._closing.add(connection.task)
-            connection.task.add_done_callback(self._closing.discard)
-        return connection.ask(request, timeout_s, traceparent)
+        self._last_id += 1
+        attempt = AttemptEvents(
+            pb.Operation(
+                operation_id=self._last_id,
+                traceparent=traceparent,
+                timeout_ms=max(1, int(timeout_s * _MS_PER_S)),
+                complete=request,
+            )
+        )
+        self._ask(attempt)
+        return attempt
 
     async def close(self) -> None:
         """End every stream; attempts that are under way are stopped."""
-        for task in self._closing:
-            task.cancel()
-        if self._closing:
-            await asyncio.wait(self._closing)
+        await self._streams.close()
+
+    def _ask(self, attempt: AttemptEvents) -> None:
+        if not attempt.is_over:
+            self._streams.current().ask(attempt)
+
+    def _again(self, attempt: AttemptEvents) -> None:
+        if attempt.times_late == _TIMES_LATE:
+            attempt.fail(PodiumError(Code.UNAVAILABLE, "every router is stopping", reason="ROUTER_STOPPING"))
+            return
+        self._streams.again(partial(self._ask, attempt), attempt.times_late)
+        attempt.times_late += 1
 
 
-class _Connection:
-    """One stream, from its opening to its end."""
+class _Stream(SharedStream):
+    """One stream; what it comes too late for is asked `again`, elsewhere."""
 
-    def __init__(self, stub: "router_service_pb2_grpc.RouterServiceAsyncStub") -> None:
+    def __init__(
+        self,
+        stub: "router_service_pb2_grpc.RouterServiceAsyncStub",
+        again: Callable[[AttemptEvents], None],
+        age_s: float,
+    ) -> None:
         self._stub = stub
-        self._last_id = 0
+        self._again = again
         self._queue: dict[int, pb.Operation] = {}
         self._cancelled: list[int] = []
         self._taken: list[pb.Taken] = []
         self._attempts: dict[int, AttemptEvents] = {}
-        self._wake = asyncio.Event()
-        self.takes_more = True
-        self.task = asyncio.create_task(self._serve(), name="router-stream")
+        super().__init__(age_s)
 
-    def ask(self, request: pb.CompleteRequest, timeout_s: float, traceparent: str) -> AttemptEvents:
-        self._last_id += 1
-        operation_id = self._last_id
-        self._queue[operation_id] = pb.Operation(
-            operation_id=operation_id,
-            traceparent=traceparent,
-            timeout_ms=max(1, int(timeout_s * 1_000)),
-            complete=request,
-        )
-        attempt = self._attempts[operation_id] = AttemptEvents(self, operation_id)
-        self._wake.set()
-        return attempt
+    def ask(self, attempt: AttemptEvents) -> None:
+        operation_id = attempt.operation.operation_id
+        attempt.stream = self
+        self._queue[operation_id] = attempt.operation
+        self._attempts[operation_id] = attempt
+        self.wake.set()
 
     def cancel(self, operation_id: int) -> None:
         if self._attempts.pop(operation_id, None) is None:
             return
         if self._queue.pop(operation_id, None) is None:
             self._cancelled.append(operation_id)
-            self._wake.set()
+        self.wake.set()
 
     def taken(self, operation_id: int, count: int) -> None:
         if operation_id in self._attempts:
             self._taken.append(pb.Taken(operation_id=operation_id, event_count=count))
-            self._wake.set()
+            self.wake.set()
 
-    async def _serve(self) -> None:
-        failure = PodiumError(Code.UNAVAILABLE, "the router service closed the stream")
-        try:
-            ended = await exchange(self._stub.Perform(), self._wake, self._next_message, self._take)
-            failure = _meaning(ended) or failure
-        finally:
-            self.takes_more = False
-            attempts, self._attempts = self._attempts, {}
-            for attempt in attempts.values():
-                attempt.fail(PodiumError(failure.code, failure.message, reason=failure.reason))
+    def open(self) -> Any:
+        return self._stub.Perform()
 
-    def _next_message(self) -> pb.PerformRequest | None:
+    def is_idle(self) -> bool:
+        return not self._attempts
+
+    def ended(self, error: BaseException | None) -> None:
+        failure = _meaning(error) or PodiumError(Code.UNAVAILABLE, "the router service closed the stream")
+        attempts, self._attempts = self._attempts, {}
+        for attempt in attempts.values():
+            attempt.fail(PodiumError(failure.code, failure.message, reason=failure.reason))
+
+    def next_message(self) -> pb.PerformRequest | None:
         if not (self._queue or self._cancelled or self._taken):
             return None
         message = pb.PerformRequest(cancelled_ids=self._cancelled, taken=self._taken)
@@ -177,9 +201,10 @@ class _Connection:
             del self._queue[operation_id]
         return message
 
-    def _take(self, message: pb.PerformResponse) -> None:
+    def take(self, message: pb.PerformResponse) -> None:
         if message.is_closing:
-            self.takes_more = False
+            self.retire()
+            self._move((*message.untaken_ids, *self._queue))
         for told in message.events:
             operation_id = told.operation_id
             attempt = self._attempts.get(operation_id)
@@ -190,6 +215,13 @@ class _Connection:
                 attempt.fail(public_error(unpacked_error(told.status, _SERVICE), _SERVICE))
             elif attempt.put(told.event):
                 del self._attempts[operation_id]
+
+    def _move(self, operation_ids: Iterable[int]) -> None:
+        for operation_id in operation_ids:
+            self._queue.pop(operation_id, None)
+            if (attempt := self._attempts.pop(operation_id, None)) is not None:
+                attempt.stream = None
+                self._again(attempt)
 
 
 def _meaning(error: BaseException | None) -> PodiumError | None:

@@ -3,18 +3,20 @@
 import grpc
 
 from podium.audit.v1 import usage_service_pb2, usage_service_pb2_grpc
+from podium_core.domain.clock import Clock
 from podium_core.runtime.grpc_client import call_metadata
-from podium_gateway.adapters.inside import Inside
+from podium_gateway.adapters.inside import asked_of_audit
 from podium_gateway.ports import USAGE_COUNTS, MonthMoney, UsageRow, Used
 
 
 class AuditUsage:
     """Reads sums from audit, waiting `wait_s` seconds at most."""
 
-    def __init__(self, channel: grpc.aio.Channel, *, wait_s: float) -> None:
+    def __init__(self, channel: grpc.aio.Channel, clock: Clock, *, wait_s: float) -> None:
         self._stub: usage_service_pb2_grpc.UsageServiceAsyncStub = usage_service_pb2_grpc.UsageServiceStub(
             channel
         )
+        self._clock = clock
         self._wait_s = wait_s
 
     async def read(self, tenant_id: str, principal_id: str, first_day: str, last_day: str) -> Used:
@@ -22,8 +24,12 @@ class AuditUsage:
         request = usage_service_pb2.ReadUsageRequest(
             tenant_id=tenant_id, principal_id=principal_id, first_day=first_day, last_day=last_day
         )
-        with Inside("audit"):
-            answer = await self._stub.ReadUsage(request, timeout=self._wait_s, metadata=call_metadata())
+        metadata = call_metadata()
+        answer = await asked_of_audit(
+            lambda timeout: self._stub.ReadUsage(request, timeout=timeout, metadata=metadata),
+            budget_s=self._wait_s,
+            clock=self._clock,
+        )
         rows = [
             UsageRow(
                 row.day,
