@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := src services training verifier tests benchmarks docs
+SOURCES := src services training verifier tests benchmarks docs k8s
 export PODIUM_HOME ?= $(CURDIR)/.podium
 
 .PHONY: help setup up down test vllm-test faults bench peers-env performance check lint types imports proto proto-check proto-pin docs docs-check lock lock-vllm lock-peers lock-check audit-deps fmt clean
@@ -138,6 +138,10 @@ proto-pin: setup  ## pin the contracts that proto-check compares with: at each r
 docs: setup  ## regenerate the pages that come from code
 	$(BIN)/python docs/generate.py
 
+.PHONY: crds
+crds: setup  ## regenerate k8s/crds, and the same in the chart
+	$(BIN)/python k8s/generate_crds.py
+
 docs-check: docs
 	@git diff --exit-code --stat -- docs || { echo "docs/ is stale: run 'make docs' and commit"; exit 1; }
 
@@ -147,6 +151,9 @@ lock: setup  ## refresh requirements/*.txt from pyproject.toml, keeping pins tha
 	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header \
 	    --python-version 3.11 --extra $$extra pyproject.toml -o requirements/$$extra.txt || exit 1; \
 	done
+	@# beside any service's lock: the same versions of what both need
+	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header \
+	  --python-version 3.11 --extra kubernetes -c requirements/dev.txt pyproject.toml -o requirements/kubernetes.txt
 
 VLLM_LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate \
   --no-header --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --index-strategy unsafe-best-match --extra conductor

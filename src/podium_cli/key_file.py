@@ -22,7 +22,8 @@ from podium_cli.yaml_edit import (
     with_field,
     without_item,
 )
-from podium_core.config.tenants import MAX_PREVIOUS, Key, PreviousSecret, Tenant, load_tenants
+from podium_core.config.tenant_sections import MAX_PREVIOUS
+from podium_core.config.tenants import Key, PreviousSecret, Tenant, load_tenants
 from podium_core.domain.errors import PodiumError
 
 _NANOS = 1_000_000_000

@@ -11,7 +11,8 @@ from podium_cli.failures import CliError
 from podium_cli.home import Home, write_private
 from podium_cli.key_file import KeyFile, moment_text
 from podium_cli.settings import CliSettings
-from podium_core.config.tenants import Key, Tenant, new_key, to_moment_ns
+from podium_core.config.tenant_sections import to_moment_ns
+from podium_core.config.tenants import Key, Tenant, new_key
 from podium_core.domain.clock import SystemClock
 from podium_core.domain.policy import Reach
 

@@ -5,6 +5,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator
 
+from podium_core.config.yaml_file import written
+
 _MILLION = 1_000_000
 _MAX = 10**15
 _MAX_CHARS = 64
@@ -28,5 +30,7 @@ def to_millionths(value: object) -> int:
     return int(scaled)
 
 
-UsdMicros: TypeAlias = Annotated[int, BeforeValidator(to_millionths)]
+UsdMicros: TypeAlias = Annotated[
+    int, BeforeValidator(to_millionths), written(r"^[0-9]{1,9}(\.[0-9]{1,6})?$", max_length=16)
+]
 """Dollars in the file, millionths of a dollar in memory."""

@@ -23,8 +23,8 @@ _DEFAULT_URLS = {
 }
 _TRANSLATED = frozenset({"anthropic", "gemini", "vertex", "bedrock", "litellm"})
 _GLOBAL = "global"
-_NEEDS_URL = frozenset({"openai-compatible", "azure"})
-_KEY_REQUIRED = frozenset({"anthropic", "gemini", "vertex", "azure"})
+NEEDS_URL = frozenset({"openai-compatible", "azure"})
+KEY_REQUIRED = frozenset({"anthropic", "gemini", "vertex", "azure"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class ProviderFields:
     def check(self) -> None:
         """Raise ValueError saying which field to add, change or remove."""
         kind = self.kind
-        if kind in _NEEDS_URL and not self.base_url:
+        if kind in NEEDS_URL and not self.base_url:
             raise ValueError(f"base_url is required for provider {kind}")
         if self.api_version and kind != "azure":
             raise ValueError("api_version is for provider azure only")
-        if kind in _KEY_REQUIRED and not self.has_key:
+        if kind in KEY_REQUIRED and not self.has_key:
             raise ValueError(f"key is required for provider {kind}")
         if self.project and kind != "vertex":
             raise ValueError("project is for provider vertex only")

@@ -5,18 +5,21 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
-
-from podium_core.config.money import UsdMicros
-from podium_core.config.retention import Retention, RetentionSection
-from podium_core.config.yaml_file import Document, Ident, ListOf, Section, read_document
+from podium_core.config.retention import Retention
+from podium_core.config.tenant_sections import (
+    CapsSection,
+    KeySection,
+    LimitsSection,
+    ListsSection,
+    ReachSection,
+    TenantSection,
+    TenantsFile,
+)
+from podium_core.config.yaml_file import Document, read_document
 from podium_core.domain.limits import Limits
-from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.policy import CallerReach, Reach, WorkerFilter
 from podium_core.domain.run import Caps
 
@@ -38,19 +41,8 @@ CUSTODIAN = "custodian"
 """Role: approve that content is read, as keeper of the keys that open it; no runs."""
 
 ROLES = (CLIENT, AUDITOR, GRADER, EXAMINER, OPERATOR, INVESTIGATOR, PRIVACY, CUSTODIAN)
-_APART = frozenset({OPERATOR, CUSTODIAN, PRIVACY})
-"""No key holds two of these."""
-
-MAX_PREVIOUS = 4
-"""Secrets that may overlap with a key's newest one."""
-
-_SERVICES = frozenset({"gateway", "conductor", "router", "audit", "cli"})
-_NANOS = 1_000_000_000
-_MAX_ROUNDS = 8
 _SECRET_BYTES = 32
 _TOKEN = re.compile(r"podium_([A-Za-z0-9][A-Za-z0-9._-]{0,63})_[A-Za-z0-9_-]{43}")
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,129 +196,15 @@ def new_key(key_id: str) -> tuple[str, str]:
 
 def load_tenants(path: Path) -> Tenants:
     """Return what `tenants.yaml` says; raise PodiumError (INVALID_REQUEST) naming line and mistake."""
-    document = read_document(path, _TenantsFile)
+    document = read_document(path, TenantsFile)
     _refuse_duplicates(document)
     return Tenants(tuple(_tenant(section) for section in document.content.tenants))
 
 
-def _check_only(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    if names == ():
-        raise ValueError("an empty list would allow nothing; leave the field out to allow all")
-    return names
-
-
-def _check_sender(name: str) -> str:
-    if name in _SERVICES:
-        raise ValueError("must not be the name of one of Podium's own services")
-    return name
-
-
-def _check_digest(value: str) -> str:
-    if not _DIGEST.fullmatch(value):
-        raise ValueError("must be the key's SHA-256 in 64 hex digits, and never the key itself")
-    return value
-
-
-def _check_apart(roles: tuple[str, ...]) -> tuple[str, ...]:
-    together = sorted(_APART.intersection(roles))
-    if len(together) > 1:
-        raise ValueError(f"no key may hold both {together[0]} and {together[1]}: give them to two")
-    return roles
-
-
-def _check_ascending(percents: tuple[int, ...]) -> tuple[int, ...]:
-    if list(percents) != sorted(set(percents)):
-        raise ValueError("must be different numbers in ascending order")
-    return percents
-
-
-def to_moment_ns(value: object) -> int:
-    """Return a date's first moment, or a UTC time, in nanoseconds since the Unix epoch.
-
-    `value` is text such as 2027-01-31 or 2027-01-31T12:00:00Z; raises ValueError for any other.
-    """
-    if not isinstance(value, str) or not _MOMENT.fullmatch(value):
-        raise ValueError('must be a date such as 2027-01-31, or a time in UTC such as "2027-01-31T12:00:00Z"')
-    moment = datetime.fromisoformat(value)  # raises ValueError when there is no such day
-    return int(moment.replace(tzinfo=UTC).timestamp()) * _NANOS
-
-
-Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
-Percent = Annotated[int, Field(ge=1, le=100)]
-Role = Literal["client", "auditor", "grader", "examiner", "operator", "investigator", "privacy", "custodian"]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-SenderName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$"), AfterValidator(_check_sender)
-]
-Moment = Annotated[int, BeforeValidator(to_moment_ns)]
-"""A date or a UTC time in the file, nanoseconds since the Unix epoch in memory."""
-
-
-class _ListsSection(Section):
-    only: Annotated[tuple[Name, ...] | None, AfterValidator(_check_only)] = None
-    excluded: ListOf[Name] = Field(default=(), alias="except")
-
-
-class _ReachSection(Section):
-    """What tenants and keys have in common."""
-
-    workers: _ListsSection = _ListsSection()
-    providers: _ListsSection = _ListsSection()
-    regions: _ListsSection = _ListsSection()
-
-
-class _PreviousSection(Section):
-    sha256: Annotated[str, AfterValidator(_check_digest)]
-    until: Moment
-
-
-class _CapsSection(Section):
-    max_steps: Annotated[int, Field(ge=1, le=MAX_STEPS)] = MAX_STEPS
-    max_calls: Count | None = None
-    max_tokens: Count | None = None
-    max_usd: UsdMicros | None = None
-    max_seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
-    # Not set: what the tier gives.
-    max_rounds: Annotated[int, Field(ge=1, le=_MAX_ROUNDS)] = _MAX_ROUNDS
-
-
-class _LimitsSection(Section):
-    requests_per_minute: Count | None = None
-    tokens_per_minute: Count | None = None
-    concurrent_runs: Count | None = None
-
-
-class _KeySection(_ReachSection):
-    id: Ident
-    sha256: Annotated[str, AfterValidator(_check_digest)]
-    roles: Annotated[tuple[Role, ...], Field(min_length=1), AfterValidator(_check_apart)]
-    expires: Moment | None = None
-    previous: Annotated[ListOf[_PreviousSection], Field(max_length=MAX_PREVIOUS)] = ()
-    budget_usd_per_month: UsdMicros | None = None
-    limits: _LimitsSection | None = None
-
-
-class _TenantSection(_ReachSection):
-    id: Ident
-    budget_usd_per_month: UsdMicros | None = None
-    warn_at_percent: Annotated[ListOf[Percent], AfterValidator(_check_ascending)] = (80,)
-    limits: _LimitsSection | None = None
-    caps: _CapsSection | None = None
-    gate: bool = False
-    content: Literal["sealed", "commitments"] = "sealed"
-    retention: RetentionSection | None = None
-    otlp_senders: ListOf[SenderName] = ()
-    keys: ListOf[_KeySection] = ()
-
-
-class _TenantsFile(Section):
-    tenants: Annotated[tuple[_TenantSection, ...], Field(min_length=1)]
-
-
-def _tenant(section: _TenantSection) -> Tenant:
+def _tenant(section: TenantSection) -> Tenant:
     return Tenant(
         tenant_id=section.id,
-        caps=_caps(section.caps or _CapsSection()),
+        caps=_caps(section.caps or CapsSection()),
         budget_usd_micros=section.budget_usd_per_month,
         reach=_reach("tenant", section),
         keys=tuple(_key(key) for key in section.keys),
@@ -339,7 +217,7 @@ def _tenant(section: _TenantSection) -> Tenant:
     )
 
 
-def _caps(section: _CapsSection) -> Caps:
+def _caps(section: CapsSection) -> Caps:
     return replace(
         Caps(),
         max_steps=section.max_steps,
@@ -351,7 +229,7 @@ def _caps(section: _CapsSection) -> Caps:
     )
 
 
-def _key(section: _KeySection) -> Key:
+def _key(section: KeySection) -> Key:
     return Key(
         section.id,
         section.sha256,
@@ -364,21 +242,21 @@ def _key(section: _KeySection) -> Key:
     )
 
 
-def _reach(owner: str, section: _ReachSection) -> Reach:
+def _reach(owner: str, section: ReachSection) -> Reach:
     return Reach(owner, _filter(section.workers), _filter(section.providers), _filter(section.regions))
 
 
-def _filter(lists: _ListsSection) -> WorkerFilter:
+def _filter(lists: ListsSection) -> WorkerFilter:
     return WorkerFilter(None if lists.only is None else frozenset(lists.only), frozenset(lists.excluded))
 
 
-def _limits(section: _LimitsSection | None) -> Limits:
+def _limits(section: LimitsSection | None) -> Limits:
     if section is None:
         return Limits()
     return Limits(section.requests_per_minute, section.tokens_per_minute, section.concurrent_runs)
 
 
-def _refuse_duplicates(document: Document[_TenantsFile]) -> None:
+def _refuse_duplicates(document: Document[TenantsFile]) -> None:
     tenant_ids: set[str] = set()
     key_ids: set[str] = set()
     for index, tenant in enumerate(document.content.tenants):
