@@ -62,6 +62,7 @@ BY_NAME: Final[dict[str, Schema]] = {
     "existingSecret": {"type": "string", "pattern": _NAME},
     "matchLabels": _STRINGS,
     "nodeSelector": _STRINGS,
+    "peers": _OBJECTS,
     "podAnnotations": _STRINGS,
     "replicas": _COUNT,
     "repository": {"type": "string", "pattern": r"^[a-z0-9][a-z0-9._/-]*$"},
