@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := src services training verifier tests benchmarks docs k8s
+SOURCES := charts src services training verifier tests benchmarks docs k8s
 export PODIUM_HOME ?= $(CURDIR)/.podium
 
 .PHONY: help setup up down test vllm-test faults bench peers-env performance check lint types imports proto proto-check proto-pin docs docs-check lock lock-vllm lock-peers lock-check audit-deps fmt clean

@@ -1,4 +1,4 @@
-"""What follows from the chart's values.yaml: its schema, and the table of its README (`make chart-docs`).
+"""What follows from the values of the chart: its schema, and the table of its README (`make chart-docs`).
 
 A comment above a key is its description. Every key is known and nothing else is: a value that is misspelt is
 refused by name before anything is rendered. Types follow from the defaults, what they cannot say is below.

