@@ -89,7 +89,7 @@ class Cluster:
         for service in services or SERVICES:
             log = (self.home / f"{service}.log").open("ab")
             self.processes[service] = subprocess.Popen(
-                [sys.executable, "-m", _MODULES[service], *self._arguments(service)],
+                [sys.executable, "-m", _MODULES[service.partition("-")[0]], *self._arguments(service)],
                 env=self._environment(service),
                 stdout=log,
                 stderr=log,

@@ -5,7 +5,7 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.wire.plan_query import plan_query_to_proto, plan_reply_from_proto
+from podium_gateway.adapters.conductor import ConductorPlanner
 from tests.fakes.engine import FakeEngine
 from tests.fakes.pools import question, worker
 from tests.fakes.tls import tls_of
@@ -145,6 +146,43 @@ async def test_the_callers_deadline_and_departure_stop_the_engine(tls_dir: Path)
         await started.wait()
         leaving.cancel()
         await until(lambda: engine.cancelled >= 2)
+
+
+async def test_a_plan_whose_conductor_breaks_off_is_written_by_another(tls_dir: Path) -> None:
+    hang, started = asyncio.Event(), asyncio.Event()
+
+    async def hanging(_: PlanQuery, __: int) -> None:
+        started.set()
+        await hang.wait()
+
+    engines = FakeEngine(hanging), FakeEngine()
+    async with serving(tls_dir, engines[1]) as good, AsyncExitStack() as stack:
+        breaking = await stack.enter_async_context(serving(tls_dir, engines[0]))
+        address = f"127.0.0.1:{breaking},127.0.0.1:{good}"
+        async with open_channel(address, "conductor", tls_of(tls_dir, "gateway")) as channel:
+            planner = ConductorPlanner(channel)
+            asking: list[asyncio.Task[PlanReply]] = []
+            while not started.is_set():
+                asking.append(asyncio.create_task(planner.plan(QUERY)))
+                await asyncio.sleep(0.01)
+            await stack.aclose()
+            replies = await asyncio.gather(*asking)
+    assert {reply.plan.source for reply in replies} == {PlanSource.MODEL}
+    assert len(engines[1].queries) == len(asking)
+
+
+async def test_only_the_first_run_waits_for_a_conductor_that_is_away(tls_dir: Path) -> None:
+    async with serving(tls_dir, FakeEngine()) as port:
+        pass
+    async with open_channel(f"127.0.0.1:{port}", "conductor", tls_of(tls_dir, "gateway")) as channel:
+        planner, took_s = ConductorPlanner(channel), []
+        for _ in range(4):
+            began_s = asyncio.get_running_loop().time()
+            with pytest.raises(PodiumError) as failed:
+                await planner.plan(QUERY)
+            took_s.append(asyncio.get_running_loop().time() - began_s)
+            assert failed.value.code is Code.UNAVAILABLE
+    assert max(took_s) == took_s[0]
 
 
 async def test_the_command_serves_and_stops(tls_dir: Path) -> None:

@@ -1,6 +1,7 @@
 """The gateway over real gRPC with mTLS: what it records, what it sends, and what it does when others fail."""
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -299,6 +300,24 @@ async def test_draining_lets_runs_finish_and_then_stops_the_rest(tls_dir: Path, 
     assert (status, answer["error"]["code"]) == (503, "shutting_down")
 
 
+async def until_nobody_listens(port: int) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        with contextlib.suppress(ConnectionRefusedError):
+            while True:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+
+
+async def over(kept: tuple[asyncio.StreamReader, asyncio.StreamWriter], path: str) -> tuple[bytes, bytes]:
+    """Ask over a connection that is open already; return the status, and what becomes of the connection."""
+    reader, writer = kept
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    length = int(head.partition(b"content-length: ")[2].split(b"\r\n")[0])
+    await reader.readexactly(length)
+    return head.split(b" ")[1], b"close" if b"connection: close" in head else b"keep-alive"
+
+
 async def test_the_process_drains_on_sigterm(tls_dir: Path, tmp_path: Path) -> None:
     token, tenants_file = _tenants_file(tmp_path)
     async with running_services(tls_dir) as services:
@@ -321,13 +340,16 @@ async def test_the_process_drains_on_sigterm(tls_dir: Path, tmp_path: Path) -> N
             async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session:
                 while (await session.get("/v1/models")).status != 200:
                     await asyncio.sleep(0.02)  # the pool is on its way
+                kept = await asyncio.open_connection("127.0.0.1", listening["port"])
+                assert await over(kept, "/readyz") == (b"200", b"keep-alive")
                 body = {**ASKED, "model": "worker/alpha", "stream": True}
                 async with session.post("/v1/chat/completions", json=body) as response:
                     assert response.status == 200
                     process.terminate()
                     await process.stderr.readline()
-                    async with session.get("/readyz") as ready:
-                        assert (ready.status, (await ready.json())["status"]) == (503, "draining")
+                    assert await over(kept, "/readyz") == (b"503", b"close")
+                    await until_nobody_listens(listening["port"])
+                    kept[1].close()
                     services.router.gate.set()
                     assert (await response.text()).endswith("data: [DONE]\n\n")
             assert await process.wait() == 0

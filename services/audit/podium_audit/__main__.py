@@ -45,7 +45,7 @@ async def serve(settings: AuditSettings) -> None:
         stopped = asyncio.create_task(until_stopped())
         await asyncio.wait((*tasks, stopped), return_when=asyncio.FIRST_COMPLETED)
         ended = [task for task in tasks if task.done()]
-        await server.leave()
+        await server.leave(settings.drain_delay_s)
         for task in (*tasks, stopped):
             task.cancel()
         audit.servicer.close()

@@ -42,7 +42,7 @@ async def serve(settings: ConductorSettings) -> None:
         await server.start()
         async with watching(engine, settings, clock, server.set_serving):
             await until_stopped()
-        await server.leave()
+        await server.leave(settings.drain_delay_s)
         await server.stop(settings.drain_s)
 
 

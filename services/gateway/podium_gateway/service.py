@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
+from aiohttp import web
 
 from podium_core.config.gate import load_gate
 from podium_core.config.pins import NO_PINS, Pins, load_pins
@@ -19,6 +20,7 @@ from podium_core.domain.clock import Clock
 from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
 from podium_core.runtime.grpc_client import open_channel
+from podium_core.runtime.http_server import stop_listening
 from podium_core.runtime.settings_base import parse_listen
 from podium_core.runtime.telemetry import Telemetry, config_reloads
 from podium_gateway.adapters.audit import AuditRecorder
@@ -51,17 +53,23 @@ class Gateway:
     port: int
     settings: GatewaySettings
     edge: Edge
+    server: web.AppRunner
     recorder: AuditRecorder
     parts: tuple[asyncio.Task[None], ...]
 
     async def drain(self) -> None:
-        """Turn unready, let nobody new in, let running requests finish, stop and seal the rest."""
+        """Turn unready, take no new connections, let running requests finish, stop and seal the rest.
+
+        A connection that is open already may bring one more request: its answer closes it.
+        """
         admission, settings = self.edge.admission, self.settings
         admission.drain()
         _log.info("draining", extra={"runs": admission.count})
         await asyncio.sleep(settings.drain_delay_s)
+        await stop_listening(self.server)
+        is_empty = await admission.empty(settings.drain_timeout_s)
         admission.close()
-        if not await admission.empty(settings.drain_timeout_s):
+        if not is_empty:
             _log.warning("stopping runs that did not finish in time", extra={"runs": admission.count})
             self.edge.handler.runs.cancel_all()
             await admission.empty(settings.seal_wait_s + _CANCELLING_S)
@@ -119,7 +127,7 @@ async def running_gateway(
         server, bound = await serve(app, host, port, settings.connection_limits)
         stack.push_async_callback(server.cleanup)
         _log.info("listening", extra={"port": bound})
-        yield Gateway(bound, settings, edge, recorder, parts)
+        yield Gateway(bound, settings, edge, server, recorder, parts)
 
 
 @dataclass(frozen=True, slots=True)

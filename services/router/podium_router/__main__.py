@@ -72,7 +72,7 @@ async def serve(settings: RouterSettings) -> None:
         await server.start()
         stack.push_async_callback(endings.drain, settings.end_budget_s)
         stack.push_async_callback(dispatcher.drain, timeout_s=1.0)
-        stack.push_async_callback(_stop, servicer, server, settings.drain_s)
+        stack.push_async_callback(_stop, servicer, server, settings)
         watching = asyncio.create_task(pool.watch())
         stack.callback(watching.cancel)
         await until_stopped(watching)
@@ -89,10 +89,10 @@ def _catalog(pool: Watched[PoolFile], settings: RouterSettings, clock: Clock) ->
     )
 
 
-async def _stop(servicer: RouterServicer, server: GrpcServer, drain_s: float) -> None:
-    await server.leave()
+async def _stop(servicer: RouterServicer, server: GrpcServer, settings: RouterSettings) -> None:
+    await server.leave(settings.drain_delay_s)
     servicer.close()
-    await server.stop(drain_s)
+    await server.stop(settings.drain_s)
 
 
 def main() -> None:

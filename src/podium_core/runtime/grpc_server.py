@@ -57,6 +57,7 @@ class GrpcServer:
         self._address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._tls = tls
         self._health = health.Health()
+        self.is_leaving = False
         self.server: grpc.aio.Server = grpc.aio.server(
             interceptors=[_Guard(permissions)],
             options=server_options(max_message_bytes, max_connection_age_s),
@@ -89,12 +90,15 @@ class GrpcServer:
         self._health.set_serving(serving)
 
     async def leave(self, delay_s: float = 0.0) -> None:
-        """Say that this replica is going, and give callers `delay_s` to go elsewhere; calls are still taken.
+        """Wait `delay_s`, in which names may forget this replica, then tell those who watch its health.
 
-        Those who watch the health service, as channels to several replicas do, always get a moment.
+        Calls are taken all the while: a caller may know no other replica yet. Whoever watches, as channels to
+        several replicas do, gets a moment to hear it.
         """
+        self.is_leaving = True
+        await asyncio.sleep(delay_s)
         self._health.leave()
-        await asyncio.sleep(max(delay_s, _HEARD_S if self._health.is_watched else 0.0))
+        await asyncio.sleep(_HEARD_S if self._health.is_watched else 0.0)
 
     async def stop(self, grace_s: float) -> None:
         """Take no new calls, let running ones end within `grace_s` seconds, cancel the rest."""

@@ -226,6 +226,12 @@ async def listen(
     return runner, int(runner.addresses[0][1])
 
 
+async def stop_listening(runner: web.AppRunner) -> None:
+    """Take no new connections: whoever tries is refused, and may try another. Open ones are served on."""
+    for site in tuple(runner.sites):
+        await site.stop()
+
+
 def _unreadable(error: BaseException | None) -> PodiumError:
     if isinstance(error, ContentEncodingError):
         return invalid(

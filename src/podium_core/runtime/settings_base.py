@@ -114,6 +114,9 @@ class GrpcServiceSettings(ServiceSettings):
     max_connection_age_s: Annotated[float, Field(ge=0.1, le=86_400)] = DEFAULT_MAX_CONNECTION_AGE_S
     """Seconds, give or take a tenth, after which a connection takes no new calls; those that run go on. So
     long callers may take to notice a new replica."""
+    drain_delay_s: Annotated[float, Field(ge=0, le=300)] = 0.0
+    """Seconds on SIGTERM in which calls are taken as before, for names to forget this replica; then its
+    callers are told to go elsewhere."""
 
 
 S = TypeVar("S", bound=ProcessSettings)

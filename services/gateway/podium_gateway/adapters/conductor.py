@@ -22,6 +22,9 @@ from podium_gateway.adapters.inside import Inside
 # Codes after which the runner falls back to a plan of its own.
 _PASSED_ON = frozenset({Code.PLAN_INVALID, Code.DEADLINE, Code.UNAVAILABLE, Code.INTERNAL})
 
+_SUCCESSOR_S = 2.0
+"""How long a run waits for another conductor before it plans for itself."""
+
 
 class ConductorPlanner(PlannerPort):
     """Asks the conductor for plans. `with_names` tells it who is behind the cards."""
@@ -29,6 +32,8 @@ class ConductorPlanner(PlannerPort):
     def __init__(self, channel: grpc.aio.Channel, *, with_names: bool = False) -> None:
         self._with_names = with_names
         self._opens_first = False
+        self._channel = channel
+        self._is_away = False
         self._stub: conductor_service_pb2_grpc.ConductorServiceAsyncStub = (
             conductor_service_pb2_grpc.ConductorServiceStub(channel)
         )
@@ -64,19 +69,32 @@ class ConductorPlanner(PlannerPort):
         return reply
 
     async def _asked(self, query: PlanQuery) -> conductor_service_pb2.PlanResponse:
-        """Ask; ask once more, and so another replica if there is one, when the first broke off.
+        """Ask; when that broke off ask once more, and so another replica, if one is there or comes at once.
 
         Not where the conductor makes attempts of its own: those that it made would be made again.
         """
         request = plan_query_to_proto(query, with_names=self._with_names)
         until = asyncio.get_running_loop().time() + query.timeout_s
         try:
-            return await self._planned(request, query.timeout_s)
+            answer = await self._planned(request, query.timeout_s)
         except PodiumError as error:
-            left_s = until - asyncio.get_running_loop().time()
-            if error.code is not Code.UNAVAILABLE or self._opens_first or left_s <= 0:
+            if error.code is not Code.UNAVAILABLE or self._opens_first or not await self._successor():
                 raise
-            return await self._planned(request, left_s)
+            left_s = until - asyncio.get_running_loop().time()
+            answer = await self._planned(request, max(left_s, 0.0))
+        self._is_away = False
+        return answer
+
+    async def _successor(self) -> bool:
+        """Return whether a conductor is connected, which may take a moment; only the first in a row waits."""
+        if self._is_away:
+            return False
+        try:
+            async with asyncio.timeout(_SUCCESSOR_S):
+                await self._channel.channel_ready()
+        except TimeoutError:
+            self._is_away = True
+        return not self._is_away
 
     async def _planned(
         self, request: conductor_service_pb2.PlanRequest, timeout_s: float
