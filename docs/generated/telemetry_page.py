@@ -10,8 +10,8 @@ _HEAD = """\
 # Telemetry
 
 Generated from code by `make docs`. Set `PODIUM_<SERVICE>_OTLP_ENDPOINT` for traces and metrics over OTLP/gRPC
-and `PODIUM_<SERVICE>_METRICS_LISTEN` for a Prometheus endpoint. Both are off by default; `podium up` switches
-the Prometheus endpoints on.
+and `PODIUM_<SERVICE>_OPS_LISTEN` for a Prometheus endpoint beside `/livez` and `/readyz`. Both are off by
+default; `podium up` switches the Prometheus endpoints on.
 
 Names follow the OpenTelemetry GenAI conventions v0.1.0 where they have a word; Podium's own facts are
 `podium.*`. Spans carry no content, no exception text and no identities. They may be lost, the log may not:

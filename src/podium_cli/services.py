@@ -43,7 +43,7 @@ def _tls(home: Home, name: str, ports: Ports) -> dict[str, str]:
         "TLS_CERT_FILE": str(files.cert_file),
         "TLS_KEY_FILE": str(files.key_file),
         "TLS_CA_FILE": str(files.ca_file),
-        "METRICS_LISTEN": _at(ports, f"{name}-metrics"),
+        "OPS_LISTEN": _at(ports, f"{name}-metrics"),
     }
 
 

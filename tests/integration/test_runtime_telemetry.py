@@ -21,14 +21,14 @@ from tests.fakes.tls import tls_of
 from tests.fakes.waiting import SOON_S, STALL_S
 
 
-def _settings(tls_dir: Path, *, otlp_endpoint: str = "", metrics_listen: str = "") -> ServiceSettings:
+def _settings(tls_dir: Path, *, otlp_endpoint: str = "", ops_listen: str = "") -> ServiceSettings:
     tls = tls_of(tls_dir, "router")
     return ServiceSettings(
         tls_cert_file=tls.cert_file,
         tls_key_file=tls.key_file,
         tls_ca_file=tls.ca_file,
         otlp_endpoint=otlp_endpoint,
-        metrics_listen=metrics_listen,
+        ops_listen=ops_listen,
     )
 
 
@@ -116,8 +116,8 @@ async def test_a_servicer_works_within_its_callers_trace(tls_dir: Path) -> None:
 
 def test_prometheus_reads_what_was_counted(tls_dir: Path) -> None:
     port, other_port = free_ports(2)
-    telemetry = configure_telemetry("router", _settings(tls_dir, metrics_listen=f"127.0.0.1:{port}"))
-    other = configure_telemetry("audit", _settings(tls_dir, metrics_listen=f"127.0.0.1:{other_port}"))
+    telemetry = configure_telemetry("router", _settings(tls_dir, ops_listen=f"127.0.0.1:{port}"))
+    other = configure_telemetry("audit", _settings(tls_dir, ops_listen=f"127.0.0.1:{other_port}"))
     telemetry.meter.create_counter(METRIC_RUNS).add(3)
     telemetry.meter.create_histogram(METRIC_RUN_DURATION, unit="s").record(0.5)
     page = urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60).read().decode()
@@ -133,8 +133,8 @@ def test_prometheus_reads_what_was_counted(tls_dir: Path) -> None:
         pass  # the shutdown freed the address
 
 
-def test_a_taken_metrics_address_is_named(tls_dir: Path) -> None:
+def test_a_taken_ops_address_is_named(tls_dir: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(PodiumError, match=f"cannot serve metrics on {listen}"):
-            configure_telemetry("router", _settings(tls_dir, metrics_listen=listen))
+        with pytest.raises(PodiumError, match=f"cannot serve probes and metrics on {listen}"):
+            configure_telemetry("router", _settings(tls_dir, ops_listen=listen))

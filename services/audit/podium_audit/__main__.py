@@ -34,6 +34,7 @@ async def serve(settings: AuditSettings) -> None:
             tls=settings.tls,
             permissions=PERMISSIONS,
             max_connection_age_s=settings.max_connection_age_s,
+            on_ready=telemetry.ops.set_ready,
         )
         audit.serve_on(server.server)
         await _serve_http(settings, audit, stack)

@@ -36,11 +36,17 @@ async def serve(settings: ConductorSettings) -> None:
             tls=settings.tls,
             permissions=PERMISSIONS,
             max_connection_age_s=settings.max_connection_age_s,
+            on_ready=telemetry.ops.set_ready,
         )
         servicer = ConductorServicer(planning, settings.max_plan_s)
         add_ConductorServiceServicer_to_server(servicer, server.server)
         await server.start()
-        async with watching(engine, settings, clock, server.set_serving):
+
+        def model_lives(lives: bool) -> None:  # noqa: FBT001 - the shape of what watching tells
+            server.set_serving(lives)
+            telemetry.ops.set_broken(not lives)
+
+        async with watching(engine, settings, clock, model_lives):
             await until_stopped()
         await server.leave(settings.drain_delay_s)
         await server.stop(settings.drain_s)

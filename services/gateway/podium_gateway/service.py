@@ -21,6 +21,7 @@ from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.http_server import stop_listening
+from podium_core.runtime.ops import Ops
 from podium_core.runtime.settings_base import parse_listen
 from podium_core.runtime.telemetry import Telemetry, config_reloads
 from podium_gateway.adapters.audit import AuditRecorder
@@ -38,12 +39,14 @@ from podium_gateway.assembly import Backing, build_edge
 from podium_gateway.budgets import Budgets
 from podium_gateway.http import Edge, build_app, serve
 from podium_gateway.named_models import NamedModels
+from podium_gateway.ports import ReadinessPort
 from podium_gateway.settings import GatewaySettings
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _CANCELLING_S = 3.0
+_LOOK_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class Gateway:
     server: web.AppRunner
     recorder: AuditRecorder
     parts: tuple[asyncio.Task[None], ...]
+    ops: Ops
 
     async def drain(self) -> None:
         """Turn unready, take no new connections, let running requests finish, stop and seal the rest.
@@ -63,6 +67,7 @@ class Gateway:
         A connection that is open already may bring one more request: its answer closes it.
         """
         admission, settings = self.edge.admission, self.settings
+        self.ops.set_ready(False)
         admission.drain()
         _log.info("draining", extra={"runs": admission.count})
         await asyncio.sleep(settings.drain_delay_s)
@@ -127,7 +132,15 @@ async def running_gateway(
         server, bound = await serve(app, host, port, settings.connection_limits)
         stack.push_async_callback(server.cleanup)
         _log.info("listening", extra={"port": bound})
-        yield Gateway(bound, settings, edge, server, recorder, parts)
+        _started([_say_ready(backing.readiness, telemetry.ops)], stack)
+        yield Gateway(bound, settings, edge, server, recorder, parts, telemetry.ops)
+
+
+async def _say_ready(readiness: ReadinessPort, ops: Ops) -> None:
+    """Say so once the services behind have answered. Should they go, their callers here are told in words."""
+    while not (await readiness.check()).is_ready:  # noqa: ASYNC110 - it is others who change
+        await asyncio.sleep(_LOOK_S)
+    ops.set_ready(True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ async def serve(settings: RouterSettings) -> None:
             tls=settings.tls,
             permissions=PERMISSIONS,
             max_connection_age_s=settings.max_connection_age_s,
+            on_ready=telemetry.ops.set_ready,
         )
         servicer = RouterServicer(dispatcher, catalog, allow_cli=settings.allow_cli)
         add_RouterServiceServicer_to_server(servicer, server.server)

@@ -40,7 +40,7 @@ class GrpcServer:
     `permissions` maps full method names (`/podium.audit.v1.AuditService/OpenRun`) to the callers that may
     use them; a method that is missing there is open to nobody. `max_concurrent_rpcs` bounds what is
     accepted at once: more is refused, not queued. After `max_connection_age_s` a connection takes no new
-    calls.
+    calls. `on_ready` hears when the server takes calls, and when it begins to leave.
     """
 
     def __init__(
@@ -52,7 +52,9 @@ class GrpcServer:
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         max_concurrent_rpcs: int | None = 2048,
         max_connection_age_s: float = DEFAULT_MAX_CONNECTION_AGE_S,
+        on_ready: Callable[[bool], None] = lambda _: None,
     ) -> None:
+        self._on_ready = on_ready
         host, port = parse_listen(listen)
         self._address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._tls = tls
@@ -83,6 +85,7 @@ class GrpcServer:
             ) from None
         await self.server.start()
         self._health.set_serving(True)
+        self._on_ready(True)  # noqa: FBT003 - a listener's one argument
         return port
 
     def set_serving(self, serving: bool) -> None:  # noqa: FBT001 - a setter's one argument
@@ -96,12 +99,14 @@ class GrpcServer:
         several replicas do, gets a moment to hear it.
         """
         self.is_leaving = True
+        self._on_ready(False)  # noqa: FBT003 - a listener's one argument
         await asyncio.sleep(delay_s)
         self._health.leave()
         await asyncio.sleep(_HEARD_S if self._health.is_watched else 0.0)
 
     async def stop(self, grace_s: float) -> None:
         """Take no new calls, let running ones end within `grace_s` seconds, cancel the rest."""
+        self._on_ready(False)  # noqa: FBT003 - a listener's one argument
         self._health.close()
         await self.server.stop(grace_s)
 

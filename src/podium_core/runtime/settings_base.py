@@ -58,8 +58,9 @@ class ServiceSettings(ProcessSettings):
     """PEM file with this service's private key."""
     tls_ca_file: Path
     """PEM file with the CA that every service of this installation is certified by."""
-    metrics_listen: str = ""
-    """host:port of the Prometheus endpoint, such as 127.0.0.1:9464. Empty: none."""
+    ops_listen: str = ""
+    """host:port of /livez, /readyz and /metrics (Prometheus), such as 127.0.0.1:9464; plain HTTP without
+    content. Empty: none."""
     otlp_endpoint: str = ""
     """OTLP/gRPC collector, such as https://collector:4317. Empty: no traces are made."""
     otlp_ca_file: Path | None = None
@@ -87,9 +88,9 @@ class ServiceSettings(ProcessSettings):
         if self.otlp_endpoint.startswith("https://"):
             self.collector_tls.check()
 
-    @field_validator("metrics_listen")
+    @field_validator("ops_listen")
     @classmethod
-    def _check_metrics_listen(cls, value: str) -> str:
+    def _check_ops_listen(cls, value: str) -> str:
         if value:
             check_listen(value)
         return value

@@ -7,7 +7,7 @@ collector delays the shutdown by at most `SHUTDOWN_S`.
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import grpc
 from opentelemetry import metrics, trace
@@ -22,11 +22,11 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import NoOpTracerProvider, Status
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 
-from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime import attributes
-from podium_core.runtime.settings_base import ServiceSettings, parse_listen
+from podium_core.runtime.ops import Ops, OpsServer
+from podium_core.runtime.settings_base import ServiceSettings
 
 SHUTDOWN_S = 2.0
 
@@ -47,6 +47,7 @@ class Telemetry:
     tracer: trace.Tracer
     meter: metrics.Meter
     _closers: tuple[Callable[[], object], ...] = ()
+    ops: Ops = field(default_factory=Ops)
 
     def shutdown(self) -> None:
         """Send what is queued and stop; give up after `SHUTDOWN_S` seconds."""
@@ -84,17 +85,18 @@ class WithoutTexts(SpanExporter):
 def configure_telemetry(service: str, settings: ServiceSettings) -> Telemetry:
     """Return the service's tracer and meter, exporting only where the settings say so.
 
-    Raises PodiumError when the metrics address cannot be bound or a CA file cannot be read.
+    Raises PodiumError when the ops address cannot be bound or a CA file cannot be read.
     """
     resource = Resource({"service.name": f"podium-{service}", "service.namespace": _SCOPE})
     tracer: trace.Tracer = NoOpTracerProvider().get_tracer(_SCOPE)
     meter: metrics.Meter = NoOpMeterProvider().get_meter(_SCOPE)
     closers: list[Callable[[], object]] = []
     readers: list[MetricReader] = []
-    if settings.metrics_listen:
+    ops = Ops()
+    if settings.ops_listen:
         registry = CollectorRegistry()
         readers.append(PrometheusMetricReader(registry=registry))
-        closers.append(_serve_metrics(settings.metrics_listen, registry))
+        closers.append(OpsServer(settings.ops_listen, ops, registry).close)
     if settings.otlp_endpoint:
         credentials = _collector_credentials(settings)
         spans = _tracer_provider(resource, settings, credentials)
@@ -107,7 +109,7 @@ def configure_telemetry(service: str, settings: ServiceSettings) -> Telemetry:
         )
         meter = provider.get_meter(_SCOPE)
         closers.append(provider.shutdown)
-    return Telemetry(tracer, meter, tuple(closers))
+    return Telemetry(tracer, meter, tuple(closers), ops)
 
 
 def config_reloads(meter: metrics.Meter) -> Callable[[str, bool], None]:
@@ -170,25 +172,6 @@ def _collector_credentials(settings: ServiceSettings) -> grpc.ChannelCredentials
         return None
     certificate, key, ca = settings.collector_tls.read()
     return grpc.ssl_channel_credentials(ca, key, certificate)
-
-
-def _serve_metrics(listen: str, registry: CollectorRegistry) -> Callable[[], object]:
-    host, port = parse_listen(listen)
-    try:
-        server, thread = start_http_server(port, host, registry)
-    except OSError as error:
-        raise PodiumError(
-            Code.INVALID_REQUEST,
-            f"cannot serve metrics on {listen}: {error.strerror}",
-            reason="CANNOT_LISTEN",
-        ) from None
-
-    def close() -> None:
-        server.shutdown()
-        server.server_close()
-        thread.join(SHUTDOWN_S)
-
-    return close
 
 
 def _views() -> list[View]:

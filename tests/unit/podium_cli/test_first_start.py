@@ -69,6 +69,6 @@ def test_every_service_gets_its_own_settings_and_only_the_router_keys(
         own = [name for name in environment if name.startswith("PODIUM_")]
         assert all(name.startswith(f"PODIUM_{service.name.upper()}_") for name in own)
         assert ("OPENAI_API_KEY" in environment) == (service.name == "router")
-        assert environment.get(f"PODIUM_{service.name.upper()}_METRICS_LISTEN", "127.0.0.1").startswith(
+        assert environment.get(f"PODIUM_{service.name.upper()}_OPS_LISTEN", "127.0.0.1").startswith(
             "127.0.0.1"
         )

@@ -52,7 +52,7 @@ def test_variables_with_the_services_prefix_are_read(environment: pytest.MonkeyP
 
 def test_nothing_is_exported_unless_asked_for(environment: pytest.MonkeyPatch) -> None:
     settings = load_settings(RouterSettings, [])
-    assert (settings.otlp_endpoint, settings.metrics_listen) == ("", "")
+    assert (settings.otlp_endpoint, settings.ops_listen) == ("", "")
 
 
 def test_an_unknown_variable_is_refused_by_name(
@@ -141,8 +141,8 @@ def test_spans_leave_the_machine_encrypted_or_on_purpose(
 def test_a_bad_metrics_address_is_refused(
     environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    environment.setenv("PODIUM_ROUTER_METRICS_LISTEN", "9466")
-    assert "PODIUM_ROUTER_METRICS_LISTEN: a listen address must be host:port" in _refusal(capsys)
+    environment.setenv("PODIUM_ROUTER_OPS_LISTEN", "9466")
+    assert "PODIUM_ROUTER_OPS_LISTEN: a listen address must be host:port" in _refusal(capsys)
 
 
 @pytest.mark.parametrize(
