@@ -109,8 +109,24 @@ chart-render: k8s-tools  ## render the chart's profiles into k8s/rendered
 chart-check: chart-docs chart-render
 	@git diff --exit-code --stat -- charts k8s || { echo "charts/ or k8s/rendered is stale: run 'make chart-docs chart-render' and commit"; exit 1; }
 
-chart: chart-check  ## the chart: both helms, schemas, policies, alerts, what it renders
-	PODIUM_TEST_K8S_TOOLS=$(K8S_TOOLS) $(BIN)/pytest tests/chart
+# checkov reads the rendered profiles; its environment (291 MB) lies in a cache, one per lock. promtool tests the alerts.
+CHECKOV_VENV ?= $(HOME)/.cache/podium/checkov-$(shell sha256sum requirements/checkov.txt | cut -c1-12)
+.PHONY: checkov-env promtool lock-checkov
+checkov-env:
+	@test -e $(CHECKOV_VENV)/.installed || { \
+	  rm -rf $(CHECKOV_VENV) && $(PYTHON) -m venv $(CHECKOV_VENV) && \
+	  $(CHECKOV_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/checkov.txt && \
+	  touch $(CHECKOV_VENV)/.installed; }
+promtool:
+	@command -v promtool >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  apt-get install -qq -y --no-install-recommends prometheus >/dev/null; } || \
+	  echo "promtool is not here and could not be installed: the alerts are not tested"
+lock-checkov: setup  ## refresh requirements/checkov.txt
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
+	  requirements/checkov.in -o requirements/checkov.txt
+
+chart: chart-check checkov-env promtool  ## the chart: both helms, schemas, policies, alerts, what it renders
+	PODIUM_TEST_K8S_TOOLS=$(K8S_TOOLS) PODIUM_TEST_CHECKOV=$(CHECKOV_VENV)/bin/checkov $(BIN)/pytest tests/chart
 
 faults: setup  ## kill, cut, delay, fill the disk: minutes
 	$(BIN)/pytest -m slow

@@ -29,7 +29,6 @@ from tests.fakes.pools import question
 from tests.fakes.ports import free_ports
 from tests.fakes.waiting import PATIENCE_S
 
-OPS_SETTING = "METRICS_LISTEN"
 SERVICES = ("gateway", "conductor", "router", "audit")
 GIVEN = {"namespace", "job", "pod", "le"}
 """Labels that Prometheus and the histogram bring."""
@@ -108,7 +107,7 @@ RARE_BUT_REAL = {
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Labels:
     ports = dict(zip(SERVICES, free_ports(len(SERVICES)), strict=True))
-    extra = {n: {f"PODIUM_{n.upper()}_{OPS_SETTING}": f"127.0.0.1:{port}"} for n, port in ports.items()}
+    extra = {n: {f"PODIUM_{n.upper()}_OPS_LISTEN": f"127.0.0.1:{port}"} for n, port in ports.items()}
     home = tmp_path_factory.mktemp("podium")
     (home / "worm").mkdir()
     extra["audit"] |= {"PODIUM_AUDIT_ANCHOR_DIR": str(home / "worm"), "PODIUM_AUDIT_ANCHOR_INTERVAL_S": "0.2"}
@@ -145,7 +144,7 @@ def unseen_here() -> str:
     return generate_latest(registry).decode()
 
 
-@pytest.mark.parametrize("expression", used())
+@pytest.mark.parametrize("expression", used(), ids=range(len(used())))
 def test_an_expression_uses_metrics_and_labels_that_are_served(expression: str, served: Labels) -> None:
     selectors = re.findall(r"\b([a-z_]+)\{([^}]*)\}", expression)
     assert selectors
