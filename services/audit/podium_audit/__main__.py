@@ -4,9 +4,11 @@ import asyncio
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import TypeVar
 
 from podium_audit.assembly import Audit, open_audit
 from podium_audit.intake.serving import serve_intake
+from podium_audit.migration import MIGRATE, MigrationSettings, migrate
 from podium_audit.reading import http
 from podium_audit.servicers.permissions import PERMISSIONS
 from podium_audit.settings import AuditSettings
@@ -18,6 +20,8 @@ from podium_core.runtime.logs import configure_logging
 from podium_core.runtime.service import run_service, until_stopped
 from podium_core.runtime.settings_base import load_settings, parse_listen
 from podium_core.runtime.telemetry import configure_telemetry
+
+S = TypeVar("S")
 
 _HEALTH_EVERY_S = 0.5
 
@@ -75,7 +79,7 @@ async def _show_health(server: GrpcServer, audit: Audit) -> None:
         await asyncio.sleep(_HEALTH_EVERY_S)
 
 
-def _perform(verb: Callable[[AuditSettings], str], settings: AuditSettings) -> int:
+def _perform(verb: Callable[[S], str], settings: S) -> int:
     try:
         sys.stdout.write(verb(settings))
     except PodiumError as error:
@@ -86,6 +90,10 @@ def _perform(verb: Callable[[AuditSettings], str], settings: AuditSettings) -> i
 
 def main() -> None:
     """Run the service."""
+    if sys.argv[1:] == MIGRATE:
+        wanted = load_settings(MigrationSettings, [])
+        configure_logging("audit", wanted.log_level)
+        sys.exit(_perform(migrate, wanted))
     verb = verb_of(sys.argv[1:])
     settings = load_settings(AuditSettings, [] if verb else sys.argv[1:])
     configure_logging("audit", settings.log_level)

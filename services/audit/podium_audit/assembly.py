@@ -143,7 +143,7 @@ async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock
     leases, meters = _leases(files, settings, clock), _meters(files, tenants, settings, clock)
     log = open_log(files, settings, clock, leases, _keeps_content(tenants))
     commit = _group_commit(log, settings, telemetry, clock)
-    guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
+    guard = HeadGuard(settings.checkpoints, files.signer, interval_s=settings.checkpoint_interval_s)
     conversations = _conversations(files, settings, clock)
     names = files.pseudonyms(wait_s=settings.commit_wait_s)
     await _start(files, guard, commit, conversations, [leases, meters, names])

@@ -86,7 +86,7 @@ def settled_files(settings: AuditSettings) -> Files:
         return files
     with usable(files):
         files.store.open()
-        guard = HeadGuard(settings.keys, files.signer, interval_s=settings.checkpoint_interval_s)
+        guard = HeadGuard(settings.checkpoints, files.signer, interval_s=settings.checkpoint_interval_s)
         history.settle(settings.keys, settings.origin, files.store, guard)
     files.close()
     return open_files(settings)
@@ -96,7 +96,8 @@ def open_files(settings: AuditSettings) -> Files:
     """Return the stores, not connected yet, with their keys. Raises PodiumError for keys that do not fit."""
     data_dir, keys_dir = settings.data_dir, settings.keys
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    keys.init_keys(keys_dir, log_exists=(data_dir / LOG_FILE).exists())
+    log_exists = (data_dir / LOG_FILE).exists() or (settings.checkpoints / keys.CHECKPOINT_FILE).exists()
+    keys.init_keys(keys_dir, log_exists=log_exists)
     wrapper = keys.FileKeyWrapper(keys_dir / keys.ENCRYPTION_KEY_FILE)
     signer = _signer(settings)
     if (installation := _installation(settings, wrapper)) is not None:

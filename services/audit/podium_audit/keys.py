@@ -20,6 +20,7 @@ CHECKPOINT_FILE = "checkpoint.note"
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
+_GROUP_READS = stat.S_IRGRP
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -73,9 +74,15 @@ def init_keys(directory: Path, *, log_exists: bool) -> None:
         raise _refused(
             f"the key directory lacks {' and '.join(missing)}: restore the keys that belong to this log"
         )
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for file in files:
-        write_private(file, secrets.token_hex(_KEY_BYTES) + "\n")
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for file in files:
+            write_private(file, secrets.token_hex(_KEY_BYTES) + "\n")
+    except OSError as error:
+        raise _refused(
+            f"the key directory has no {SIGNING_KEY_FILE} and {ENCRYPTION_KEY_FILE}, and they cannot be made"
+            f" there ({error.strerror}): put 64 hexadecimal digits into each, `openssl rand -hex 32`"
+        ) from None
 
 
 def signers(directory: Path) -> tuple[FileSigner, FileSigner | None]:
@@ -139,8 +146,10 @@ def make_seed(file: Path) -> bytes:
 
 def _read_key(file: Path) -> bytes:
     try:
-        mode = file.stat().st_mode
-        if mode & _OTHERS:
+        status = file.stat()
+        # A mounted Secret is root's, and ours to read as its group: there is no other way to mount one.
+        allowed = _GROUP_READS if status.st_uid != os.geteuid() else 0
+        if status.st_mode & _OTHERS & ~allowed:
             raise _refused(f"{file} may be read or written by others: set its mode to 0600")
         key = bytes.fromhex(file.read_text().strip())
     except OSError as error:

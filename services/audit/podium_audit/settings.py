@@ -67,6 +67,9 @@ class AuditSettings(GrpcServiceSettings):
     keys_dir: Path | None = None
     """Directory of the signing key, the key-encryption key and the newest checkpoint. Keep it apart from
     data_dir and back it up apart. Default: `keys` within data_dir, for trying things out."""
+    checkpoint_dir: Path | None = None
+    """Directory of the newest checkpoint, each replica's own, where keys_dir cannot be written to, such as a
+    mounted Secret. Default: keys_dir."""
     tenants_file: Path
     """tenants.yaml: whose keys may read what. A change is taken up without a restart."""
     tenants_poll_s: Seconds = 1.0
@@ -130,6 +133,11 @@ class AuditSettings(GrpcServiceSettings):
     def keys(self) -> Path:
         """Where the keys are."""
         return self.keys_dir if self.keys_dir is not None else self.data_dir / "keys"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where the newest checkpoint is."""
+        return self.checkpoint_dir if self.checkpoint_dir is not None else self.keys
 
     @property
     def takes_spans(self) -> bool:

@@ -63,7 +63,7 @@ def _open(files: Files, settings: AuditSettings, clock: Clock | None) -> Iterato
         files.run_keys.open(files.store.last_key_no())
         log = open_log(files, settings, clock or SystemClock())
         log.load()
-        yield ShutLog(files, log, HeadGuard(settings.keys, files.signer, interval_s=1))
+        yield ShutLog(files, log, HeadGuard(settings.checkpoints, files.signer, interval_s=1))
     except StoreError as error:
         message = f"the log cannot be used: {error}; is a service running on it?"
         raise PodiumError(Code.INVALID_REQUEST, message, reason="LOG_UNUSABLE") from None

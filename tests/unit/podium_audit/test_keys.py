@@ -1,5 +1,6 @@
 """Key files: made once, readable by us alone, never replaced."""
 
+import os
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import connect
@@ -54,6 +55,24 @@ def test_a_key_that_others_may_touch_is_refused(directory: Path, mode: int) -> N
     file.chmod(mode)
     with pytest.raises(PodiumError, match="0600"):
         keys.FileSigner(file)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file to somebody else")
+def test_a_mounted_secret_is_read_by_its_group(directory: Path) -> None:
+    file = directory / keys.SIGNING_KEY_FILE
+    os.chown(file, 12_345, os.getegid())
+    file.chmod(0o440)
+    assert len(keys.FileSigner(file).public_key) == 32
+    for mode in (0o444, 0o460):
+        file.chmod(mode)
+        with pytest.raises(PodiumError, match="0600"):
+            keys.FileSigner(file)
+
+
+def test_keys_that_cannot_be_made_where_they_should_be_say_how_to_make_them(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("not a directory")
+    with pytest.raises(PodiumError, match="openssl rand -hex 32"):
+        keys.init_keys(tmp_path / "keys", log_exists=False)
 
 
 @pytest.mark.parametrize("text", ["", "zz", "ab" * 31, "ab" * 33])

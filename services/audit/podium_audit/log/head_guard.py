@@ -21,8 +21,8 @@ class HeadGuard:
     The file is written after the commit and so may be a little behind the database, never ahead of it.
     """
 
-    def __init__(self, keys_dir: Path, signer: CheckpointSigner, *, interval_s: float) -> None:
-        self._file = keys_dir / CHECKPOINT_FILE
+    def __init__(self, directory: Path, signer: CheckpointSigner, *, interval_s: float) -> None:
+        self._file = directory / CHECKPOINT_FILE
         self._signer = signer
         self._interval_s = interval_s
         self._written = ""

@@ -78,6 +78,16 @@ class Database:
         return PostgresReader(self.session(READER))
 
 
+def migrate_log(database: Database) -> None:
+    """Make or change the tables, as their owner; any number may do so at once. Raises StoreError."""
+    owner = database.owner()
+    try:
+        migrate(owner, "log", STEPS, wait_s=_MIGRATION_WAIT_S)
+        make_shared_tables(owner, wait_s=_MIGRATION_WAIT_S)
+    finally:
+        owner.close()
+
+
 class PostgresStore(StandingReads, PostgresReads):
     """The writer's side of one replica, used by one thread."""
 
@@ -101,12 +111,7 @@ class PostgresStore(StandingReads, PostgresReads):
         self._session.close()
         self._head = None
         if not self._is_migrated:
-            owner = self._database.owner()
-            try:
-                migrate(owner, "log", STEPS, wait_s=_MIGRATION_WAIT_S)
-                make_shared_tables(owner, wait_s=_MIGRATION_WAIT_S)
-            finally:
-                owner.close()
+            migrate_log(self._database)
             self._is_migrated = True
         with self._session.use() as connection:
             row = connection.execute(
