@@ -25,11 +25,12 @@ from podium_audit.servicers.permissions import PERMISSIONS
 from podium_audit.settings import AuditSettings
 from podium_core.config.tenants import new_key
 from podium_core.domain.clock import Clock
+from podium_core.resources.opening import open_tenants
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.http_server import listen
-from podium_core.runtime.telemetry import Telemetry
+from podium_core.runtime.telemetry import Telemetry, config_reloads
 from tests.fakes.tls import tls_of
 
 KEYS = (
@@ -162,7 +163,8 @@ async def running_audit(
         tracer or NoOpTracerProvider().get_tracer("t"), meter or NoOpMeterProvider().get_meter("t")
     )
     async with AsyncExitStack() as stack:
-        audit = await open_audit(settings, telemetry, clock)
+        tenants = await open_tenants(settings, config_reloads(telemetry.meter), stack)
+        audit = await open_audit(settings, telemetry, tenants, clock)
         stack.push_async_callback(audit.close)
         server = GrpcServer(listen=settings.listen, tls=settings.tls, permissions=PERMISSIONS)
         audit.serve_on(server.server)

@@ -34,6 +34,13 @@ def problems(kind: str, thing: dict[str, Any]) -> list[str]:
     return found
 
 
+def status_problems(kind: str, status: dict[str, Any]) -> list[str]:
+    """Return what is wrong with a status, whatever the spec is."""
+    schema = schema_of(kind)["properties"]["status"]
+    found = [error.message for error in Draft4Validator(schema).iter_errors(status)]
+    return found or list(_walk(schema, status, ("status",)))
+
+
 def rules(
     schema: dict[str, Any], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:

@@ -28,7 +28,7 @@ def with_retention(home: Path, tls_dir: Path, **days: int) -> None:
 
 
 async def expire(audit: RunningAudit) -> int:
-    audit.audit.tenants.refresh()
+    audit.audit.tenants.fresh()
     return await audit.audit.expiry.expire(audit.audit.tenants.current.by_id["acme"])
 
 

@@ -270,6 +270,6 @@ async def test_a_changed_tenants_file_is_taken_up(tmp_path: Path, tls_dir: Path)
         tenants = json.loads(file.read_text())
         tenants["tenants"][0]["keys"] = tenants["tenants"][0]["keys"][1:]
         file.write_text(json.dumps(tenants))
-        audit.audit.tenants.refresh()
+        audit.audit.tenants.fresh()
         assert (await audit.get("/v1/runs", "key1"))[0] == 401
         assert (await audit.get("/v1/runs", "key2"))[0] == 200

@@ -127,7 +127,7 @@ async def test_a_limit_holds_over_both(replicas: Replicas) -> None:
     tenants["tenants"][0]["limits"] = {"requests_per_minute": 10, "concurrent_runs": 3}
     path.write_text(json.dumps(tenants))
     for audit in (replicas.one, replicas.two):
-        assert audit.audit.tenants.refresh()
+        assert audit.audit.tenants.fresh()
 
     async def lease(number: int) -> list[int]:
         name = {"tenant_id": tenants["tenants"][0]["id"]}

@@ -22,7 +22,7 @@ def _warn_at(audit: RunningAudit, *percents: int) -> None:
     [acme] = [tenant for tenant in tenants["tenants"] if tenant["id"] == "acme"]
     acme["warn_at_percent"] = percents
     path.write_text(json.dumps(tenants))
-    audit.audit.tenants.refresh()
+    audit.audit.tenants.fresh()
 
 
 async def _warnings(audit: RunningAudit, *run_ids: str) -> list[tuple[str, dict[str, str]]]:

@@ -43,7 +43,7 @@ async def _gateway(audit: RunningAudit, tls_dir: Path, name: str) -> AsyncGenera
 
 async def _limited(audit: RunningAudit, **limits: int) -> None:
     _limit(audit.home, **limits)
-    assert audit.audit.tenants.refresh()
+    assert audit.audit.tenants.fresh()
 
 
 async def test_slices_come_from_tenants_yaml_and_a_change_counts_at_once(

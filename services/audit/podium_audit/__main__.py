@@ -14,12 +14,13 @@ from podium_audit.servicers.permissions import PERMISSIONS
 from podium_audit.settings import AuditSettings
 from podium_audit.shut_log import verb_of
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.resources.opening import open_tenants
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.http_server import listen
 from podium_core.runtime.logs import configure_logging
 from podium_core.runtime.service import run_service, until_stopped
 from podium_core.runtime.settings_base import load_settings, parse_listen
-from podium_core.runtime.telemetry import configure_telemetry
+from podium_core.runtime.telemetry import config_reloads, configure_telemetry
 
 S = TypeVar("S")
 
@@ -31,7 +32,9 @@ async def serve(settings: AuditSettings) -> None:
     async with AsyncExitStack() as stack:
         telemetry = configure_telemetry("audit", settings)
         stack.callback(telemetry.shutdown)
-        audit = await open_audit(settings, telemetry)
+        looked = config_reloads(telemetry.meter)
+        tenants = await open_tenants(settings, looked, stack, poll_s=settings.tenants_poll_s)
+        audit = await open_audit(settings, telemetry, tenants)
         stack.push_async_callback(audit.close)
         server = GrpcServer(
             listen=settings.listen,

@@ -49,12 +49,12 @@ from podium_audit.slices import Slices
 from podium_audit.stores.readers import Readers
 from podium_audit.stores.spans import SqliteSpans
 from podium_audit.telemetry import AnchorMetrics, BudgetMetrics, CommitMetrics, RecordSpans
-from podium_core.config.tenants import Tenants, load_tenants
-from podium_core.config.watched import Watched
+from podium_core.config.tenants import Tenants
+from podium_core.config.watched import Source
 from podium_core.domain.clock import Clock, SystemClock
 from podium_core.domain.ids import IdFactory, RandomIds
 from podium_core.domain.limits import LimitName
-from podium_core.runtime.telemetry import Telemetry, config_reloads
+from podium_core.runtime.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from podium_audit.sharing.leases import SharedLeases
@@ -79,7 +79,7 @@ class Audit:
     guard: HeadGuard
     log: Log
     files: Files
-    tenants: Watched[Tenants]
+    tenants: Source[Tenants]
     conversations: Conversations
     intake: SpanIntake | None
     eraser: Eraser
@@ -130,15 +130,15 @@ class Audit:
         self.files.close()
 
 
-async def open_audit(settings: AuditSettings, telemetry: Telemetry, clock: Clock | None = None) -> Audit:
-    """Open the log and everything around it.
+async def open_audit(
+    settings: AuditSettings, telemetry: Telemetry, tenants: Source[Tenants], clock: Clock | None = None
+) -> Audit:
+    """Open the log and everything around it, for these tenants.
 
-    Raises PodiumError that says what to mend: keys that are missing or open to others, a database that
-    is older than its last signed checkpoint, a second process, an invalid tenants.yaml.
+    Raises PodiumError: keys missing or open to others, a database older than its checkpoint, two processes.
     """
     clock = clock or SystemClock()
     ids = RandomIds(clock)
-    tenants = _tenants(settings, telemetry)
     files = settled_files(settings)
     leases, meters = _leases(files, settings, clock), _meters(files, tenants, settings, clock)
     log = open_log(files, settings, clock, leases, _keeps_content(tenants))
@@ -193,7 +193,7 @@ def _expiry(
     commit: GroupCommit,
     eraser: Eraser,
     readers: Readers,
-    tenants: Watched[Tenants],
+    tenants: Source[Tenants],
     clock: Clock,
     settings: AuditSettings,
 ) -> Expiry:
@@ -204,7 +204,7 @@ def _expiry(
     return Expiry(commit, eraser, readers, tenants, clock, ids, shelves, interval_s=interval_s)
 
 
-def _keeps_content(tenants: Watched[Tenants]) -> Callable[[str], bool]:
+def _keeps_content(tenants: Source[Tenants]) -> Callable[[str], bool]:
     return lambda tenant_id: tenants.current.keep_content(tenant_id)  # noqa: PLW0108 - the newest
 
 
@@ -213,7 +213,7 @@ def _conversation_servicer(
     commit: GroupCommit,
     ids: IdFactory,
     settings: AuditSettings,
-    tenants: Watched[Tenants],
+    tenants: Source[Tenants],
 ) -> ConversationServicer:
     return ConversationServicer(
         conversations,
@@ -310,15 +310,6 @@ async def _reading(
     return readers, anchoring
 
 
-def _tenants(settings: AuditSettings, telemetry: Telemetry) -> Watched[Tenants]:
-    return Watched(
-        settings.tenants_file,
-        load_tenants,
-        interval_s=settings.tenants_poll_s,
-        on_look=config_reloads(telemetry.meter),
-    )
-
-
 @runtime_checkable
 class Opened(Protocol):
     """What has to be opened before the log, and closed after it."""
@@ -339,7 +330,7 @@ def _leases(files: Files, settings: AuditSettings, clock: Clock) -> "MemoryLease
 
 
 def _meters(
-    files: Files, tenants: Watched[Tenants], settings: AuditSettings, clock: Clock
+    files: Files, tenants: Source[Tenants], settings: AuditSettings, clock: Clock
 ) -> "Slices | SharedMeters":
     def limit_of(name: LimitName) -> int | None:
         return tenants.current.limits_of(name.tenant_id, name.key_id).of(name.kind)

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from podium_core.config.tenants import load_tenants
+from podium_core.resources.settings import TenantsSettings
 from podium_core.runtime.settings_base import GrpcServiceSettings, check_listen, settings_config
 
 Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
@@ -43,7 +43,7 @@ def _check_database(value: SecretStr) -> SecretStr:
     return value
 
 
-class AuditSettings(GrpcServiceSettings):
+class AuditSettings(TenantsSettings, GrpcServiceSettings):
     """Audit: writes the tamper-evident log, gives permits, keeps budgets, answers auditors."""
 
     model_config = settings_config("AUDIT")
@@ -70,8 +70,6 @@ class AuditSettings(GrpcServiceSettings):
     checkpoint_dir: Path | None = None
     """Directory of the newest checkpoint, each replica's own, where keys_dir cannot be written to, such as a
     mounted Secret. Default: keys_dir."""
-    tenants_file: Path
-    """tenants.yaml: whose keys may read what. A change is taken up without a restart."""
     tenants_poll_s: Seconds = 1.0
     """How often the tenants file is looked at, in seconds; each read looks too."""
     origin: Annotated[str, AfterValidator(_check_origin)] = "podium.local/audit"
@@ -166,8 +164,3 @@ class AuditSettings(GrpcServiceSettings):
         if self.database_owner_url.get_secret_value() and not self.database_url.get_secret_value():
             raise ValueError("database_owner_url needs database_url")
         return self
-
-    def check(self) -> None:
-        """Read what the settings point to."""
-        super().check()
-        load_tenants(self.tenants_file)

@@ -14,11 +14,12 @@ from aiohttp import web
 from podium_core.config.gate import load_gate
 from podium_core.config.pins import NO_PINS, Pins, load_pins
 from podium_core.config.plans import NO_PLANS, StaticPlans, load_plans
-from podium_core.config.tenants import Tenants, load_tenants
-from podium_core.config.watched import Watched
+from podium_core.config.tenants import Tenants
+from podium_core.config.watched import Source, Watched
 from podium_core.domain.clock import Clock
 from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
+from podium_core.resources.opening import open_callers
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.http_server import stop_listening
 from podium_core.runtime.ops import Ops
@@ -88,8 +89,8 @@ async def running_gateway(
     settings: GatewaySettings, telemetry: Telemetry, clock: Clock, ids: IdFactory
 ) -> AsyncGenerator[Gateway, None]:
     """Serve inside the block, without draining at its end; raise PodiumError when that cannot start."""
-    files = _Files.of(settings, telemetry)
     async with AsyncExitStack() as stack:
+        files = await _Files.of(settings, telemetry, clock, stack)
         audit = await _channel(stack, settings.audit_address, "audit", settings)
         conductor = await _channel(stack, settings.conductor_address, "conductor", settings)
         router = await _channel(stack, settings.router_address, "router", settings)
@@ -145,15 +146,17 @@ async def _say_ready(readiness: ReadinessPort, ops: Ops) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files that may change while the gateway runs; None: not given."""
+    """The files that may change while the gateway runs; None: not given. Tenants may be objects instead."""
 
-    tenants: Watched[Tenants]
+    tenants: Source[Tenants]
     gate: Watched[GateTable] | None
     plans: Watched[StaticPlans] | None
     pins: Watched[Pins] | None
 
     @classmethod
-    def of(cls, settings: GatewaySettings, telemetry: Telemetry) -> "_Files":
+    async def of(
+        cls, settings: GatewaySettings, telemetry: Telemetry, clock: Clock, stack: AsyncExitStack
+    ) -> "_Files":
         """Read all of them; raise PodiumError naming line and mistake."""
         looked = config_reloads(telemetry.meter)
 
@@ -161,7 +164,7 @@ class _Files:
             return None if path is None else Watched(path, load, on_look=looked)
 
         return cls(
-            Watched(settings.tenants_file, load_tenants, on_look=looked),
+            await open_callers(settings, looked, stack, clock),
             watched(settings.gate_file, load_gate),
             watched(settings.plans_file, load_plans),
             watched(settings.pins_file, load_pins),

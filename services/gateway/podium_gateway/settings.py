@@ -8,25 +8,23 @@ from pydantic import Field, field_validator
 from podium_core.config.gate import load_gate
 from podium_core.config.pins import load_pins
 from podium_core.config.plans import load_plans
-from podium_core.config.tenants import load_tenants
 from podium_core.domain.plan import MAX_STEPS
 from podium_core.domain.run import Caps
 from podium_core.orchestration.limits import RunnerLimits
+from podium_core.resources.settings import TenantsSettings
 from podium_core.runtime.http_server import ConnectionLimits
-from podium_core.runtime.settings_base import ServiceSettings, check_listen, check_target, settings_config
+from podium_core.runtime.settings_base import check_listen, check_target, settings_config
 
 _MIB = 1024 * 1024
 
 
-class GatewaySettings(ServiceSettings):
+class GatewaySettings(TenantsSettings):
     """podium-gateway: the HTTP edge that speaks to clients and runs the workflow."""
 
     model_config = settings_config("GATEWAY")
 
     listen: str = "127.0.0.1:8080"
     """host:port of the HTTP server."""
-    tenants_file: Path
-    """tenants.yaml: who may call. Read again when it changes."""
     gate_file: Path | None = None
     """gate.yaml: which plans are expected to beat one worker, for tenants with `gate: true`. Read again when
     it changes. Without it such tenants get one worker."""
@@ -143,9 +141,8 @@ class GatewaySettings(ServiceSettings):
         )
 
     def check(self) -> None:
-        """Read the TLS files and tenants.yaml."""
+        """Read what the settings point to."""
         super().check()
-        load_tenants(self.tenants_file)
         if self.gate_file is not None:
             load_gate(self.gate_file)
         if self.plans_file is not None:

@@ -5,10 +5,11 @@ import sys
 from contextlib import AsyncExitStack
 
 from podium.router.v1.router_service_pb2_grpc import add_RouterServiceServicer_to_server
-from podium_core.config.pool import PoolFile, load_pool
-from podium_core.config.watched import Watched
+from podium_core.config.pool import PoolFile
+from podium_core.config.watched import Source
 from podium_core.domain.clock import Clock, SystemClock
 from podium_core.domain.ids import RandomIds
+from podium_core.resources.opening import open_pool
 from podium_core.runtime.grpc_client import open_channel
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.logs import configure_logging
@@ -24,6 +25,7 @@ from podium_router.providers.choice import Providers
 from podium_router.providers.exchange import Exchange
 from podium_router.servicer import PERMISSIONS, RouterServicer
 from podium_router.settings import RouterSettings, environment_variable
+from podium_router.statuses import statuses
 from podium_router.telemetry import ChatTelemetry, watch_workers
 
 
@@ -38,12 +40,7 @@ async def serve(settings: RouterSettings) -> None:
         exchange = Exchange(settings.provider_limits, clock)
         stack.push_async_callback(exchange.close)
         providers = Providers(exchange)
-        pool = Watched(
-            settings.pool_file,
-            load_pool,
-            interval_s=settings.pool_poll_s,
-            on_look=config_reloads(telemetry.meter),
-        )
+        pool = await open_pool(settings, config_reloads(telemetry.meter), stack)
         await providers.load(entry.provider for entry in pool.current.entries)  # before it says "ready"
         catalog = _catalog(pool, settings, clock)
         watch_workers(telemetry.meter, catalog.healths)
@@ -74,12 +71,14 @@ async def serve(settings: RouterSettings) -> None:
         stack.push_async_callback(endings.drain, settings.end_budget_s)
         stack.push_async_callback(dispatcher.drain, timeout_s=1.0)
         stack.push_async_callback(_stop, servicer, server, settings)
-        watching = asyncio.create_task(pool.watch())
-        stack.callback(watching.cancel)
-        await until_stopped(watching)
+        parts = (pool.watch(), *statuses(pool, catalog, settings, clock))
+        watching = [asyncio.create_task(part) for part in parts]
+        for part in watching:
+            stack.callback(part.cancel)
+        await until_stopped(*watching)
 
 
-def _catalog(pool: Watched[PoolFile], settings: RouterSettings, clock: Clock) -> Catalog:
+def _catalog(pool: Source[PoolFile], settings: RouterSettings, clock: Clock) -> Catalog:
     return Catalog(
         lambda: pool.current,
         Keys(environment_variable),

@@ -1,12 +1,11 @@
 """Everything the router can be told, as environment variables `PODIUM_ROUTER_*`."""
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from podium_core.config.pool import load_pool
+from podium_core.resources.settings import PoolSettings
 from podium_core.runtime.settings_base import GrpcServiceSettings, check_listen, check_target, settings_config
 from podium_router.breaker import BreakerLimits
 from podium_router.calls import CallTimeouts
@@ -20,7 +19,7 @@ Count = Annotated[int, Field(ge=1, le=1_000_000)]
 ByteCount = Annotated[int, Field(ge=1_024, le=60 * 1024 * 1024)]
 
 
-class RouterSettings(GrpcServiceSettings):
+class RouterSettings(PoolSettings, GrpcServiceSettings):
     """The router: reaches the workers, holds the provider keys, lets nothing out without a permit."""
 
     model_config = settings_config("ROUTER")
@@ -29,10 +28,6 @@ class RouterSettings(GrpcServiceSettings):
     """host:port of the gRPC server."""
     audit_address: Annotated[str, AfterValidator(check_target)] = "127.0.0.1:7053"
     """host:port of the audit service: a name that stands for all replicas, or IP addresses with commas."""
-    pool_file: Path
-    """pool.yaml: the workers. A change is taken up without a restart."""
-    pool_poll_s: Seconds = 1.0
-    """How often the pool file is looked at, in seconds."""
     permit_timeout_s: Seconds = 5.0
     """Longest wait for the log's permit. Without it nothing is sent."""
     end_budget_s: Seconds = 30.0
@@ -69,11 +64,6 @@ class RouterSettings(GrpcServiceSettings):
     """Let the command line's certificate make attempts."""
     drain_s: Seconds = 20.0
     """How long running attempts may take to end when the service stops."""
-
-    def check(self) -> None:
-        """Read what the settings point to."""
-        super().check()
-        load_pool(self.pool_file)
 
     @property
     def lane_limits(self) -> LaneLimits:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podium_core.config.provider import is_translated
 from podium_core.config.worker_sections import PoolSection, WorkerSection
-from podium_core.config.yaml_file import Document, read_document
+from podium_core.config.yaml_file import Document, M, Place, read_document
 from podium_core.domain.pool import Card, Pool, Skill, Worker
 
 
@@ -76,8 +76,12 @@ def load_pool(path: Path) -> PoolFile:
     """Return what `pool.yaml` says; raise PodiumError (INVALID_REQUEST) naming line and mistake."""
     document = read_document(path, PoolSection)
     _refuse_duplicates(document)
-    sections = document.content.workers
-    entries = tuple(_entry(section, path.parent) for section in sections)
+    return pool_of(document.content.workers, path.parent)
+
+
+def pool_of(sections: Sequence[WorkerSection], directory: Path) -> PoolFile:
+    """Return the pool of these workers, whose ids differ; key files count from `directory`."""
+    entries = tuple(_entry(section, directory) for section in sections)
     pool = Pool(
         tuple(entry.worker for entry in entries),
         pool_digest=_pool_digest(sections),
@@ -166,10 +170,15 @@ def _refuse_duplicates(document: Document[PoolSection]) -> None:
         if worker.id in worker_ids:
             raise document.error((*place, "id"), f"there are two workers {worker.id!r}")
         worker_ids.add(worker.id)
-        names: set[str] = set()
-        for number, skill in enumerate(worker.card.skills):
-            if skill.name in names:
-                raise document.error(
-                    (*place, "card", "skills", number, "name"), f"there are two skills {skill.name!r}"
-                )
-            names.add(skill.name)
+        refuse_duplicate_skills(document, worker, place)
+
+
+def refuse_duplicate_skills(document: Document[M], worker: WorkerSection, place: Place) -> None:
+    """Raise PodiumError that blames the second of two skills with one name; `place` is the worker's."""
+    names: set[str] = set()
+    for number, skill in enumerate(worker.card.skills):
+        if skill.name in names:
+            raise document.error(
+                (*place, "card", "skills", number, "name"), f"there are two skills {skill.name!r}"
+            )
+        names.add(skill.name)

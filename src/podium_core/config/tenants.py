@@ -94,6 +94,8 @@ class Tenant:
     retention: Retention = Retention()
     otlp_senders: frozenset[str] = frozenset()
     """Names, as certificates carry them, of the tenant's programs that may send spans."""
+    policies: tuple[Reach, ...] = ()
+    """Lists of the installation that hold for it besides its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,8 @@ class Principal:
 
     @property
     def reach(self) -> CallerReach:
-        """The lists of the tenant and of the key, both of which hold."""
-        return (self.tenant.reach, self.key_reach)
+        """The lists of the installation, of the tenant and of the key, all of which hold."""
+        return (*self.tenant.policies, self.tenant.reach, self.key_reach)
 
 
 _NOBODYS_KEY = Key("", sha256(secrets.token_bytes(_SECRET_BYTES)).hexdigest(), frozenset())
@@ -198,15 +200,17 @@ def load_tenants(path: Path) -> Tenants:
     """Return what `tenants.yaml` says; raise PodiumError (INVALID_REQUEST) naming line and mistake."""
     document = read_document(path, TenantsFile)
     _refuse_duplicates(document)
-    return Tenants(tuple(_tenant(section) for section in document.content.tenants))
+    return Tenants(tuple(tenant_of(section) for section in document.content.tenants))
 
 
-def _tenant(section: TenantSection) -> Tenant:
+def tenant_of(section: TenantSection, policies: tuple[Reach, ...] = ()) -> Tenant:
+    """Return the tenant; `policies` are lists of the installation that hold for it."""
     return Tenant(
         tenant_id=section.id,
         caps=_caps(section.caps or CapsSection()),
         budget_usd_micros=section.budget_usd_per_month,
-        reach=_reach("tenant", section),
+        reach=reach_of("tenant", section),
+        policies=policies,
         keys=tuple(_key(key) for key in section.keys),
         is_gated=section.gate,
         limits=_limits(section.limits),
@@ -237,12 +241,13 @@ def _key(section: KeySection) -> Key:
         section.expires,
         _limits(section.limits),
         tuple(PreviousSecret(old.sha256, old.until) for old in section.previous),
-        _reach("key", section),
+        reach_of("key", section),
         section.budget_usd_per_month,
     )
 
 
-def _reach(owner: str, section: ReachSection) -> Reach:
+def reach_of(owner: str, section: ReachSection) -> Reach:
+    """Return the lists of a tenant, a key or a policy, in the name of `owner`."""
     return Reach(owner, _filter(section.workers), _filter(section.providers), _filter(section.regions))
 
 

@@ -5,14 +5,32 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from podium_core.domain.errors import PodiumError
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 _log = logging.getLogger(__name__)
 _INTERVAL_S = 1.0
+
+
+class Source(Protocol[T_co]):
+    """A value that may change while the service runs; the last good version stays in force."""
+
+    @property
+    def current(self) -> T_co:
+        """The newest good value."""
+        ...
+
+    def fresh(self) -> T_co:
+        """Return the newest good value as of this call."""
+        ...
+
+    async def watch(self) -> None:
+        """Keep up with changes until cancelled."""
+        ...
 
 
 class Watched(Generic[T]):

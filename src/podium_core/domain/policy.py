@@ -36,7 +36,7 @@ class WorkerFilter:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Allow and deny lists of one owner, a `tenant` or a `key`: a worker must pass all three.
+    """Allow and deny lists of one owner, `policy.<name>`, `tenant` or `key`: a worker must pass all three.
 
     They name workers by id, by provider (the protocol family) and by region. A worker whose region is not
     known passes no list of allowed regions.
@@ -94,5 +94,5 @@ def within_reach(reach: CallerReach, workers: Iterable[Worker]) -> Sequence[Work
 
 
 def is_reach_rule(rule_id: str) -> bool:
-    """Whether the rule comes from lists that the caller may not see past: its tenant's or its key's."""
-    return rule_id.startswith(("tenant.", "key."))
+    """Whether the rule comes from lists that the caller may not see past: the installation's, its own."""
+    return rule_id.startswith(("policy.", "tenant.", "key."))

@@ -38,6 +38,24 @@ def test_a_file_is_read_again_when_it_changes(tmp_path: Path) -> None:
     assert revealed(keys, reference) is None
 
 
+def test_a_mounted_secret_that_is_rotated_is_read_again(tmp_path: Path) -> None:
+    """As the kubelet does it: the file is a link into `..data`, itself a link that is pointed elsewhere."""
+
+    def mount(version: str, key: str) -> None:
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "openai").write_text(key)
+        os.utime(tmp_path / version / "openai", ns=(1, 1))
+        (tmp_path / "..data_tmp").symlink_to(version)
+        (tmp_path / "..data_tmp").rename(tmp_path / "..data")
+
+    mount("..2026_12_01", "sk-1\n")
+    (tmp_path / "openai").symlink_to("..data/openai")
+    keys, reference = Keys(lambda name: None), KeyReference(file=tmp_path / "openai")
+    assert revealed(keys, reference) == "sk-1"
+    mount("..2026_12_02", "sk-2\n")
+    assert revealed(keys, reference) == "sk-2"
+
+
 @pytest.mark.parametrize("text", ["", " \n", "two words", "two\nlines", "sk-\x00", "schlüssel", "x" * 9_000])
 def test_what_cannot_be_a_header_is_no_key(
     text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

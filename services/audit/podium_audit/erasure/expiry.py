@@ -14,7 +14,7 @@ from podium_audit.ports import StoreError
 from podium_audit.records.commands import Event, SetRetention
 from podium_audit.stores.readers import Readers
 from podium_core.config.tenants import Tenant, Tenants
-from podium_core.config.watched import Watched
+from podium_core.config.watched import Source
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import IdFactory
@@ -36,7 +36,7 @@ class Expiry:
         commit: GroupCommit,
         eraser: Eraser,
         readers: Readers,
-        tenants: Watched[Tenants],
+        tenants: Source[Tenants],
         clock: Clock,
         ids: IdFactory,
         shelves: ShelfExpiry | None = None,
