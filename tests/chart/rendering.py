@@ -14,6 +14,32 @@ CHART = Path(__file__).parents[2] / "charts" / "podium"
 TOOLS = Path(os.environ.get("PODIUM_TEST_K8S_TOOLS", "/nonexistent"))
 
 
+PEERS: dict[str, Any] = {"peers": [{"namespaceSelector": {}}]}
+EVERYTHING: dict[str, Any] = {
+    "conductor": {"engine": "vllm", "model": {"existingClaim": "models"}},
+    "audit": {
+        "spans": {"enabled": True},
+        "witnessesConfigMap": "witnesses",
+        "keys": {"existingSecret": "keys"},
+    },
+    "database": {"existingSecret": "db", "hasCa": True},
+    "providerKeys": {"existingSecret": "provider-keys"},
+    "witness": {"enabled": True, "name": "w.example/1", "logsConfigMap": "logs"},
+    "demo": {"enabled": True},
+    "otlp": {"endpoint": "https://collector:4317"},
+    "autoscaling": {"enabled": True},
+    "ingress": {"enabled": True, "host": "podium.example", "tlsSecret": "podium-example"},
+    "tests": {"apiKeySecret": "key"},
+    "monitoring": {
+        "serviceMonitor": {"enabled": True},
+        "rules": {"enabled": True},
+        "dashboard": {"enabled": True},
+    },
+    "networkPolicy": dict.fromkeys(("database", "ingressController", "otlpCollector", "prometheus"), PEERS),
+}
+"""Values of an installation that has every part."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """The chart under one Helm."""

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.chart.network import Place, Port, open_ports
-from tests.chart.rendering import Chart
+from tests.chart.network import Place, Port, matches, open_ports
+from tests.chart.pods import pods_of
+from tests.chart.rendering import EVERYTHING, Chart
 
 NAMESPACE = "podium"
 PORTS: list[Port] = [
@@ -241,6 +242,22 @@ def test_what_needs_a_flow_says_so_when_nobody_opened_it(
     assert named in chart.refusal(values)
     if "networkPolicy" not in values:
         assert chart.render({**values, "networkPolicy": {"enabled": False}})
+
+
+def test_every_pod_of_the_release_is_under_the_policies_and_has_a_place_in_the_table(chart: Chart) -> None:
+    objects = chart.render(EVERYTHING)
+    (deny,) = [o for o in objects if o["metadata"]["name"] == "podium-default-deny"]
+    assert deny["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert not {"ingress", "egress"} & set(deny["spec"])
+    numbers = {number for _, number in PORTS}
+    found = {pod.component: pod for pod in pods_of(objects)}
+    assert set(found) == {place.name for place in PODS}
+    for place in PODS:
+        labels = found[place.name].labels
+        assert matches(deny["spec"]["podSelector"], labels), place.name
+        assert place.labels.items() <= labels.items()
+        for container in found[place.name].containers:
+            assert {port["containerPort"] for port in container.get("ports", [])} <= numbers, place.name
 
 
 def test_without_policies_there_are_none(chart: Chart) -> None:

@@ -11,34 +11,11 @@ import pytest
 import yaml
 
 from tests.chart.pods import PodTemplate, pods_of
-from tests.chart.rendering import CHART, Chart
+from tests.chart.rendering import CHART, EVERYTHING, Chart
 
 Json = Mapping[str, Any]
 
 PROFILES = sorted((CHART / "profiles").glob("*.yaml"))
-PEERS: dict[str, Any] = {"peers": [{"namespaceSelector": {}}]}
-EVERYTHING = {
-    "conductor": {"engine": "vllm", "model": {"existingClaim": "models"}},
-    "audit": {
-        "spans": {"enabled": True},
-        "witnessesConfigMap": "witnesses",
-        "keys": {"existingSecret": "keys"},
-    },
-    "database": {"existingSecret": "db", "hasCa": True},
-    "providerKeys": {"existingSecret": "provider-keys"},
-    "witness": {"enabled": True, "name": "w.example/1", "logsConfigMap": "logs"},
-    "demo": {"enabled": True},
-    "otlp": {"endpoint": "https://collector:4317"},
-    "autoscaling": {"enabled": True},
-    "ingress": {"enabled": True, "host": "podium.example", "tlsSecret": "podium-example"},
-    "tests": {"apiKeySecret": "key"},
-    "monitoring": {
-        "serviceMonitor": {"enabled": True},
-        "rules": {"enabled": True},
-        "dashboard": {"enabled": True},
-    },
-    "networkPolicy": dict.fromkeys(("database", "ingressController", "otlpCollector", "prometheus"), PEERS),
-}
 INSTALLATIONS = {
     "defaults": {},
     "everything": EVERYTHING,
@@ -258,3 +235,44 @@ def test_no_manifest_holds_a_secret(objects: list[dict[str, Any]]) -> None:
 )
 def test_a_secret_in_a_manifest_would_be_found(planted: dict[str, Any]) -> None:
     assert suspects([json.loads(json.dumps(planted))])
+
+
+@pytest.mark.parametrize(
+    ("section", "value"),
+    [
+        ("gateway", {"env": {"DB_PASSWORD": "hunter2"}}),
+        ("audit", {"env": {"DATABASE_URL": "postgresql://podium:hunter2@db/podium"}}),
+        ("router", {"env": {"X": "sk-proj-0123456789abcdef"}}),
+        ("pool", {"workers": [{"id": "w", "api_key": "abcdef"}]}),
+        ("pool", {"workers": [{"id": "w", "aws": {"secret_access_key": "abcdef"}}]}),
+        ("tenants", [{"id": "t", "keys": [{"id": "k", "key": f"podium_k_{'0' * 40}"}]}]),
+        ("otlp", {"endpoint": "https://user:hunter2@collector:4317"}),
+    ],
+)
+def test_a_value_that_would_show_a_secret_is_refused(chart: Chart, section: str, value: Any) -> None:
+    told = chart.refusal({section: value})
+    assert f"values under `{section}` hold what looks like" in told
+    assert "hunter2" not in told, "a terminal is logged too"
+    assert "0123456789abcdef" not in told
+
+
+def test_what_only_names_a_secret_is_no_secret(chart: Chart) -> None:
+    worker = {
+        "id": "w",
+        "key": {"file": "/etc/podium/provider-keys/w"},
+        "aws": {"session_token": {"file": "/etc/podium/provider-keys/t"}},
+        "limits": {"max_output_tokens": 10, "tokens_per_minute": 5},
+        "base_url": "https://host:8443/v1",
+    }
+    digest = {"id": "k", "sha256": "0f" * 32}
+    values = {
+        "pool": {"workers": [worker]},
+        "tenants": [{"id": "t", "keys": [digest]}],
+        "gateway": {"env": {"SOME_PASSWORD_FILE": "/run/secrets/p"}},
+    }
+    assert suspects(chart.render(values)) == []
+
+
+def test_both_helms_render_the_same(chart: Chart) -> None:
+    older = Chart(chart.helm.with_name("helm3"))
+    assert older.render(EVERYTHING) == chart.render(EVERYTHING)
