@@ -50,10 +50,10 @@ class Replicas(Cluster):
         for name in self.processes:
             await self.served(name)
 
-    async def restart(self, name: str) -> int:
+    async def restart(self, name: str, how: signal.Signals = signal.SIGTERM) -> int:
         """Stop a replica as a cluster does, start it again and let it settle; return its exit code."""
         process = self.processes[name]
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(how)
         code = await asyncio.to_thread(process.wait, PATIENCE_S)
         self.start(name)
         await self.served(name)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,50 @@ async def test_no_call_fails_while_connections_grow_old_and_replicas_are_replace
     await channel.close()
     for server, _ in servers:
         await server.stop(0)
+
+
+async def test_no_call_fails_while_replicas_are_replaced_by_others_elsewhere(tls_dir: Path) -> None:
+    """As a cluster does it: one comes, is named, and is ready for a while; then one goes and is named no more."""
+    answered, is_over = Counter[bytes](), asyncio.Event()
+
+    async def ask_on(channel: Any) -> None:
+        while not is_over.is_set():
+            answered[await channel.unary_unary(ONE_TO_ONE)(b"who?", timeout=PATIENCE_S)] += 1
+            await asyncio.sleep(0)
+
+    async with AsyncExitStack() as stack, name_server() as names:
+        servers, port = [], 0
+
+        async def come(number: int) -> None:
+            listen = f"127.0.0.{number + 1}:{port}"
+            server = echo_server(
+                tls_of(tls_dir, "router"), named(number), listen=listen, max_connection_age_s=0.5
+            )
+            bound = await server.start()
+            servers.append((server, bound))
+            names.addresses.append(f"127.0.0.{number + 1}")
+
+        await come(0)
+        port = servers[0][1]
+        await come(1)
+        channel = await stack.enter_async_context(
+            open_channel(names.target(port), "router", tls_of(tls_dir, "gateway"))
+        )
+        asking = [asyncio.create_task(ask_on(channel)) for _ in range(8)]
+        for number in (2, 3, 4):
+            await come(number)
+            await until(partial(answered.get, b"%d" % number))
+            server, _ = servers.pop(0)
+            names.addresses.pop(0)
+            await server.leave(0.1)
+            await server.stop(PATIENCE_S)
+        answered.clear()
+        await until(lambda: len(answered) == 2)
+        is_over.set()
+        await asyncio.gather(*asking)
+        for server, _ in servers:
+            await server.stop(0)
+    assert set(answered) == {b"3", b"4"}
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,6 @@ class GrpcServer:
         self._address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._tls = tls
         self._health = health.Health()
-        self.is_leaving = False
         self.server: grpc.aio.Server = grpc.aio.server(
             interceptors=[_Guard(permissions)],
             options=server_options(max_message_bytes, max_connection_age_s),
@@ -98,7 +97,6 @@ class GrpcServer:
         Calls are taken all the while: a caller may know no other replica yet. Whoever watches, as channels to
         several replicas do, gets a moment to hear it.
         """
-        self.is_leaving = True
         self._on_ready(False)  # noqa: FBT003 - a listener's one argument
         await asyncio.sleep(delay_s)
         self._health.leave()
