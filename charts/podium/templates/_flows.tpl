@@ -18,6 +18,7 @@ open exactly while `networkPolicy.<flow>.peers` names somebody.
 - {from: gateway, to: audit, ports: [4317]}
 - {from: conductor, to: audit, ports: [4317]}
 - {from: router, to: audit, ports: [4317]}
+- {from: audit, to: audit, ports: [4317]}
 {{- end }}
 {{- if .Values.demo.enabled }}
 - {from: router, to: demo, ports: [8000]}
