@@ -6,15 +6,26 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
+import grpc
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from podium_cli.local_ca import create_local_ca
+from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import PodiumError
 from podium_core.runtime.attributes import METRIC_RUN_DURATION, METRIC_RUNS, RUN_ID
 from podium_core.runtime.grpc_client import call_metadata
+from podium_core.runtime.identity import SERVICES
+from podium_core.runtime.live_tls import LiveTls, expires_at_s
+from podium_core.runtime.renewed_exporters import RenewedSpanExporter
 from podium_core.runtime.settings_base import ServiceSettings
 from podium_core.runtime.telemetry import Telemetry, configure_telemetry
 from tests.fakes.echo_service import Context, EchoService, Peer, echo_server
+from tests.fakes.ids import FakeClock
+from tests.fakes.mounted import MountedTls
 from tests.fakes.otlp_receiver import OtlpReceiver
 from tests.fakes.ports import free_ports
 from tests.fakes.tls import tls_of
@@ -131,6 +142,44 @@ def test_prometheus_reads_what_was_counted(tls_dir: Path) -> None:
     assert "podium_runs" not in other_page
     with socket.create_server(("127.0.0.1", port)):
         pass  # the shutdown freed the address
+
+
+def test_prometheus_reads_when_the_certificate_in_use_ends(tls_dir: Path, tmp_path: Path) -> None:
+    secret = MountedTls(tmp_path / "secret", tls_of(tls_dir, "router"))
+    [port] = free_ports(1)
+    settings = _settings(tls_dir, ops_listen=f"127.0.0.1:{port}").model_copy(
+        update={"tls_cert_file": secret.tls.cert_file, "tls_key_file": secret.tls.key_file}
+    )
+    telemetry = configure_telemetry("router", settings)
+    create_local_ca(tmp_path / "soon", SERVICES, clock=FakeClock(SystemClock().now_ns() - 10**17))
+    ends = []
+    for source in (tls_dir, tmp_path / "soon"):
+        secret.renew(tls_of(source, "router"))
+        page = urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60).read().decode()
+        [line] = [
+            each for each in page.splitlines() if each.startswith("podium_tls_certificate_expiry_seconds")
+        ]
+        ends.append(int(float(line.split()[-1])))
+    telemetry.shutdown()
+    assert ends == [expires_at_s(tls_of(each, "router").read()[0]) for each in (tls_dir, tmp_path / "soon")]
+    assert ends[1] < ends[0]
+
+
+def test_exporters_connect_anew_with_a_renewed_certificate(tls_dir: Path, tmp_path: Path) -> None:
+    secret = MountedTls(tmp_path / "secret", tls_of(tls_dir, "router"))
+    made: list[InMemorySpanExporter] = []
+
+    def connect(_: grpc.ChannelCredentials | None) -> InMemorySpanExporter:
+        made.append(InMemorySpanExporter())
+        return made[-1]
+
+    exporter = RenewedSpanExporter(connect, LiveTls(secret.tls))
+    span = ReadableSpan("a step")
+    assert exporter.export([span]) is exporter.export([span]) is SpanExportResult.SUCCESS
+    secret.renew(tls_of(tls_dir, "audit"))
+    assert exporter.export([span]) is SpanExportResult.SUCCESS
+    assert [len(each.get_finished_spans()) for each in made] == [2, 1]
+    assert made[0].export([span]) is SpanExportResult.FAILURE  # the old connection is shut down
 
 
 def test_a_taken_ops_address_is_named(tls_dir: Path) -> None:

@@ -14,6 +14,8 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_errors import rpc_errors
 from podium_core.runtime.grpc_transport import client_options
 from podium_core.runtime.identity import TlsFiles, dns_name
+from podium_core.runtime.live_tls import LiveTls, Pems, client_credentials
+from podium_core.runtime.renewing_channel import RenewingChannel
 from podium_core.runtime.settings_base import is_one_place, target_of
 
 T = TypeVar("T")
@@ -30,13 +32,15 @@ def open_channel(address: str, service: str, tls: TlsFiles) -> grpc.aio.Channel:
 
     The address is `host:port`, or several of them, separated by commas, whose hosts are IP addresses. Calls
     go round all replicas that a name or a list stands for, of those that say they serve. Whatever the
-    address, a server must present that service's own certificate. Raises PodiumError when a TLS file
-    cannot be read.
+    address, a server must present that service's own certificate. A certificate that is renewed on disk is
+    used from the next calls on. Raises PodiumError when the TLS files cannot be used.
     """
-    certificate, key, ca = tls.read()
-    credentials = grpc.ssl_channel_credentials(ca, key, certificate)
     options = client_options(dns_name(service), may_be_several=not is_one_place(address))
-    return grpc.aio.secure_channel(target_of(address), credentials, options=options)
+
+    def connect(pems: Pems) -> grpc.aio.Channel:
+        return grpc.aio.secure_channel(target_of(address), client_credentials(pems), options=options)
+
+    return RenewingChannel(connect, LiveTls(tls))
 
 
 def call_metadata() -> tuple[tuple[str, str], ...]:

@@ -19,6 +19,7 @@ from podium_core.runtime.grpc_transport import (
     server_options,
 )
 from podium_core.runtime.identity import TlsFiles, caller_of
+from podium_core.runtime.live_tls import server_credentials
 from podium_core.runtime.settings_base import parse_listen
 
 if TYPE_CHECKING:  # at run time gRPC's handler is no generic class
@@ -71,9 +72,7 @@ class GrpcServer:
 
         Raises PodiumError when a TLS file cannot be used or the address cannot be bound.
         """
-        self._tls.check()
-        certificate, key, ca = self._tls.read()
-        credentials = grpc.ssl_server_credentials([(key, certificate)], ca, require_client_auth=True)
+        credentials = server_credentials(self._tls)
         try:
             port = self.server.add_secure_port(self._address, credentials)
         except RuntimeError:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import grpc
 from opentelemetry import metrics, trace
 from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
@@ -25,7 +24,9 @@ from opentelemetry.trace import NoOpTracerProvider, Status
 from prometheus_client import CollectorRegistry
 
 from podium_core.runtime import attributes
+from podium_core.runtime.live_tls import LiveTls
 from podium_core.runtime.ops import Ops, OpsServer
+from podium_core.runtime.renewed_exporters import RenewedMetricExporter, RenewedSpanExporter
 from podium_core.runtime.settings_base import ServiceSettings
 
 SHUTDOWN_S = 2.0
@@ -98,17 +99,17 @@ def configure_telemetry(service: str, settings: ServiceSettings) -> Telemetry:
         readers.append(PrometheusMetricReader(registry=registry))
         closers.append(OpsServer(settings.ops_listen, ops, registry).close)
     if settings.otlp_endpoint:
-        credentials = _collector_credentials(settings)
-        spans = _tracer_provider(resource, settings, credentials)
+        spans = _tracer_provider(resource, settings)
         tracer = spans.get_tracer(_SCOPE)
         closers.append(spans.shutdown)
-        readers.append(_metric_reader(settings, credentials))
+        readers.append(_metric_reader(settings))
     if readers:
         provider = MeterProvider(
             metric_readers=readers, resource=resource, views=_views(), shutdown_on_exit=False
         )
         meter = provider.get_meter(_SCOPE)
         closers.append(provider.shutdown)
+        _show_expiry(meter, settings)
     return Telemetry(tracer, meter, tuple(closers), ops)
 
 
@@ -125,15 +126,27 @@ def config_reloads(meter: metrics.Meter) -> Callable[[str, bool], None]:
     return looked
 
 
-def _tracer_provider(
-    resource: Resource, settings: ServiceSettings, credentials: grpc.ChannelCredentials | None
-) -> TracerProvider:
-    exporter = OTLPSpanExporter(
-        endpoint=settings.otlp_endpoint,
-        insecure=credentials is None,
-        credentials=credentials,
-        timeout=_EXPORT_TIMEOUT_S,
-        channel_options=_channel_options(settings),
+def _show_expiry(meter: metrics.Meter, settings: ServiceSettings) -> None:
+    live = LiveTls(settings.tls)
+
+    def expiry(_: metrics.CallbackOptions) -> list[metrics.Observation]:
+        return [metrics.Observation(live.fresh().expires_at_s)]
+
+    meter.create_observable_gauge(
+        attributes.METRIC_TLS_EXPIRY, [expiry], "s", "When the certificate in use ends, since 1970"
+    )
+
+
+def _tracer_provider(resource: Resource, settings: ServiceSettings) -> TracerProvider:
+    exporter = RenewedSpanExporter(
+        lambda credentials: OTLPSpanExporter(
+            endpoint=settings.otlp_endpoint,
+            insecure=credentials is None,
+            credentials=credentials,
+            timeout=_EXPORT_TIMEOUT_S,
+            channel_options=_channel_options(settings),
+        ),
+        _collector_tls(settings),
     )
     provider = TracerProvider(
         resource=resource,
@@ -151,13 +164,16 @@ def _tracer_provider(
     return provider
 
 
-def _metric_reader(settings: ServiceSettings, credentials: grpc.ChannelCredentials | None) -> MetricReader:
-    exporter = OTLPMetricExporter(
-        endpoint=settings.otlp_endpoint,
-        insecure=credentials is None,
-        credentials=credentials,
-        timeout=_EXPORT_TIMEOUT_S,
-        channel_options=_channel_options(settings),
+def _metric_reader(settings: ServiceSettings) -> MetricReader:
+    exporter = RenewedMetricExporter(
+        lambda credentials: OTLPMetricExporter(
+            endpoint=settings.otlp_endpoint,
+            insecure=credentials is None,
+            credentials=credentials,
+            timeout=_EXPORT_TIMEOUT_S,
+            channel_options=_channel_options(settings),
+        ),
+        _collector_tls(settings),
     )
     return PeriodicExportingMetricReader(exporter, export_interval_millis=_METRIC_INTERVAL_MS)
 
@@ -167,11 +183,8 @@ def _channel_options(settings: ServiceSettings) -> tuple[tuple[str, str]] | None
     return (("grpc.ssl_target_name_override", name),) if name else None
 
 
-def _collector_credentials(settings: ServiceSettings) -> grpc.ChannelCredentials | None:
-    if settings.otlp_endpoint.startswith("http://"):
-        return None
-    certificate, key, ca = settings.collector_tls.read()
-    return grpc.ssl_channel_credentials(ca, key, certificate)
+def _collector_tls(settings: ServiceSettings) -> LiveTls | None:
+    return None if settings.otlp_endpoint.startswith("http://") else LiveTls(settings.collector_tls)
 
 
 def _views() -> list[View]:

@@ -1,6 +1,5 @@
 """OTLP over HTTP: POST /v1/traces with protobuf or JSON, over TLS with the sender's certificate."""
 
-import ssl
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
@@ -19,7 +18,7 @@ from podium_audit.intake.span_intake import SpanIntake
 from podium_core.config.tenants import Tenants
 from podium_core.domain.errors import Code, PodiumError, invalid
 from podium_core.runtime.http_status import HTTP_STATUS_OF_CODE
-from podium_core.runtime.identity import TlsFiles, caller_of_certificate
+from podium_core.runtime.identity import caller_of_certificate
 
 _MAX_BODY_BYTES: Final = 8 << 20
 _PROTOBUF: Final = "application/x-protobuf"
@@ -52,16 +51,6 @@ class OtlpHttp:
         except PodiumError as error:
             return refusal(error)
         return _response(answer_to(decoded), media_type)
-
-
-def server_tls(tls: TlsFiles) -> ssl.SSLContext:
-    """Return a context that serves with `tls` and insists on a certificate of the same CA."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(tls.cert_file, tls.key_file)
-    context.load_verify_locations(tls.ca_file)
-    context.verify_mode = ssl.CERT_REQUIRED
-    return context
 
 
 def refusal(error: PodiumError) -> web.Response:

@@ -6,13 +6,14 @@ from typing import Any
 
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc
 
-from podium_audit.intake.otlp_http import OtlpHttp, refusal, server_tls
+from podium_audit.intake.otlp_http import OtlpHttp, refusal
 from podium_audit.intake.otlp_servicer import PERMISSIONS, OtlpServicer
 from podium_audit.intake.span_intake import SpanIntake
 from podium_audit.settings import AuditSettings
 from podium_core.config.tenants import Tenants
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.http_server import listen
+from podium_core.runtime.live_tls import server_context
 from podium_core.runtime.settings_base import parse_listen
 
 
@@ -43,7 +44,7 @@ async def serve_intake(
             port,
             refuse=refusal,
             shutdown_timeout_s=settings.drain_s,
-            tls=server_tls(settings.tls),
+            tls=server_context(settings.tls),
         )
         stack.push_async_callback(runner.cleanup)
     return grpc_port, http_port
