@@ -28,7 +28,7 @@ def _validator(kind: str) -> Draft4Validator:
 
 def problems(kind: str, thing: dict[str, Any]) -> list[str]:
     """Return what `kubectl apply` would refuse; empty where the object is good."""
-    found = [error.message for error in _validator(kind).iter_errors(thing)]
+    found = [f"{error.json_path}: {error.message}" for error in _validator(kind).iter_errors(thing)]
     if not found:  # as a server does: rules see only what has the right types
         found = list(_walk(schema_of(kind), thing, ()))
     return found

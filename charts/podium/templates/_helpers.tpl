@@ -79,6 +79,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- if and (eq .Values.tls.mode "cert-manager") (not .Values.tls.issuerRef.name) }}
 {{- fail "tls.mode=cert-manager needs tls.issuerRef.name: an Issuer of this namespace, or a ClusterIssuer with tls.issuerRef.kind" }}
 {{- end }}
+{{- if and (include "podium.fromResources" .) (or .Values.tenants .Values.pool.workers) }}
+{{- fail "pool.source=resources reads Worker and Tenant objects: leave pool.workers and tenants empty, and apply objects (README, The pool)" }}
+{{- end }}
 {{- if and .Values.demo.enabled (eq .Values.profile "production") }}
 {{- fail "profile=production has no demo workers: set demo.enabled=false" }}
 {{- end }}

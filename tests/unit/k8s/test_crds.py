@@ -1,14 +1,26 @@
 """The definitions of Worker, Tenant and Policy: fresh, structural, and refusing what the loaders refuse."""
 
+import re
+from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from k8s.generate_crds import PLACES, definitions
+from podium_core.domain.errors import PodiumError
+from podium_core.resources import specs
+from podium_core.resources.objects import Kind, Resource, resource_of
 from tests.fakes.crds import CRDS, KINDS, holds, problems, rules, schema_of
 
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "kubernetes.md"
+READERS: dict[str, Callable[[Resource], Any]] = {
+    "Worker": specs.worker_of,
+    "Tenant": specs.tenant_of,
+    "Policy": specs.policy_of,
+}
 DIGEST = "a" * 64
 WORKER: dict[str, Any] = {"provider": "openai", "model": "m"}
 KEY: dict[str, Any] = {"id": "ci", "sha256": DIGEST, "roles": ["client"]}
@@ -191,6 +203,34 @@ def test_no_rule_stands_under_many_items(kind: str) -> None:
         for end, part in enumerate(path):
             times *= bounds[path[:end]] if part == "*" else 1
         assert times * len(rule["rule"]) < 200_000, rule
+
+
+def test_what_the_server_takes_the_services_take_too() -> None:
+    """The schema says what the loaders say: a good object is in force, and a bad one would not be."""
+    for kind, read in READERS.items():
+        for number, spec in enumerate(GOOD[kind]):
+            read(_read(resource(kind, spec, f"w{number}")))
+        for spec, why in BAD[kind]:
+            with pytest.raises(PodiumError):
+                assert read(_read(resource(kind, spec))) is None, why
+
+
+def test_the_examples_of_the_documentation_are_good() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    things = [
+        thing
+        for block in re.findall(r"```yaml\n(apiVersion: podium.dev/.*?)```", text, re.DOTALL)
+        for thing in yaml.safe_load_all(block)
+    ]
+    assert {thing["kind"] for thing in things} == set(KINDS)
+    for thing in things:
+        assert problems(thing["kind"], thing) == []
+        READERS[thing["kind"]](_read(thing))
+
+
+def _read(thing: dict[str, Any]) -> Resource:
+    metadata = {**thing["metadata"], "uid": "u", "resourceVersion": "1", "generation": 1}
+    return resource_of(Kind(thing["kind"], KINDS[thing["kind"]]), {**thing, "metadata": metadata})
 
 
 def _values(value: Any, path: tuple[str, ...]) -> list[Any]:
