@@ -217,7 +217,7 @@ lock-train: setup  ## refresh requirements/train.txt (needs the CPU wheel of tor
 
 K8S_LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
   $(foreach each,lib asset-awscli-v1 asset-node-proxy-agent-v6 cloud-assembly-schema,--no-emit-package aws-cdk-$(each)) \
-  $(foreach each,jsii constructs cattrs publication typeguard python-dateutil importlib-resources,--no-emit-package $(each))
+  $(foreach each,jsii constructs cattrs publication typeguard python-dateutil,--no-emit-package $(each))
 lock-k8s: setup  ## refresh requirements/k8s-tools.txt
 	$(K8S_LOCK) requirements/k8s-tools.in -o requirements/k8s-tools.txt
 

@@ -1,5 +1,7 @@
 """What follows from the values of the chart: its schema, and the table of its README (`make chart-docs`).
 
+Brings the pool of the demo programs into the chart too, which cannot read what lies outside of it.
+
 A comment above a key is its description. Every key is known and nothing else is: a value that is misspelt is
 refused by name before anything is rendered. Types follow from the defaults, what they cannot say is below.
 """
@@ -14,6 +16,7 @@ from typing import Any, Final
 import yaml
 
 CHART: Final = Path(__file__).parent / "podium"
+DEMO_POOL: Final = Path(__file__).parents[1] / "src" / "podium_demo" / "pool.demo.yaml"
 BEGIN: Final = "<!-- values: written by charts/generate.py -->"
 END: Final = "<!-- end of values -->"
 
@@ -60,6 +63,7 @@ BY_NAME: Final[dict[str, Schema]] = {
     },
     "existingClaim": {"type": "string", "pattern": _NAME},
     "existingSecret": {"type": "string", "pattern": _NAME},
+    "labels": _STRINGS,
     "matchLabels": _STRINGS,
     "nodeSelector": _STRINGS,
     "peers": _OBJECTS,
@@ -193,10 +197,11 @@ def _in_a_cell(text: str) -> str:
 
 
 def main() -> None:
-    """Write the schema and the README's table."""
+    """Write the schema, the README's table and the demo pool."""
     values = values_of((CHART / "values.yaml").read_text(encoding="utf-8"))
     schema = json.dumps(schema_of(values), indent=2, ensure_ascii=False) + "\n"
     (CHART / "values.schema.json").write_text(schema, encoding="utf-8")
+    (CHART / "files" / DEMO_POOL.name).write_bytes(DEMO_POOL.read_bytes())
     readme = CHART / "README.md"
     before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)

@@ -1,4 +1,4 @@
-"""`podium-demo-provider`: runs the demo provider on a loopback address until it is stopped."""
+"""`podium-demo-provider`: runs the demo provider until it is stopped."""
 
 import sys
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from podium_core.domain.clock import SystemClock
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.domain.ids import RandomIds
 from podium_core.runtime.service import run_service, until_stopped
-from podium_demo.options import option_parser
+from podium_demo.options import options_of
 from podium_demo.server import DemoServer
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
-    options = option_parser().parse_args(argv)
+    options = options_of(argv)
 
     async def serve() -> None:
         clock = SystemClock()

@@ -2,19 +2,35 @@
 
 import argparse
 import ipaddress
+from collections.abc import Sequence
 from pathlib import Path
 
 _MAX_PORT = 65_535
 
 
-def option_parser() -> argparse.ArgumentParser:
-    """Return the parser of `podium-demo-provider`; it names the option to change on any mistake."""
+def options_of(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options of `podium-demo-provider`. Exits (2) on a mistake, naming the option to change."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if not options.allow_network and not _is_loopback(options.listen[0]):
+        parser.error(
+            "argument --listen: must be a loopback address such as 127.0.0.1:7070 (or --allow-network)"
+        )
+    return options
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="podium-demo-provider",
         description="Serves demo specialists (programs, not language models) over the OpenAI protocol.",
     )
     parser.add_argument(
-        "--listen", type=_loopback, default=("127.0.0.1", 7070), metavar="HOST:PORT", help="loopback only"
+        "--listen", type=_address, default=("127.0.0.1", 7070), metavar="HOST:PORT", help="where to listen"
+    )
+    parser.add_argument(
+        "--allow-network",
+        action="store_true",
+        help="listen beyond loopback: in a pod that policies close off",
     )
     parser.add_argument(
         "--request-log", type=_writable, metavar="FILE", help="append one JSON line per request"
@@ -34,15 +50,16 @@ def _writable(text: str) -> Path:
     return path
 
 
-def _loopback(text: str) -> tuple[str, int]:
+def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    try:
-        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not is_loopback:
-        raise argparse.ArgumentTypeError("must be a loopback address such as 127.0.0.1:7070")
-    if not port.isascii() or not port.isdigit() or int(port) > _MAX_PORT:
-        raise argparse.ArgumentTypeError(f"the port must be a number from 0 to {_MAX_PORT}")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > _MAX_PORT:
+        raise argparse.ArgumentTypeError(f"must be HOST:PORT, the port a number from 0 to {_MAX_PORT}")
     return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

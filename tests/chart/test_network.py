@@ -231,7 +231,10 @@ def test_node_local_dns_is_reached_and_is_not_the_metadata_service(chart: Chart)
             "networkPolicy.database.peers",
         ),
         ({"pool": {"source": "resources"}}, "networkPolicy.kubernetesApi.peers"),
-        ({"ingress": {"enabled": True}}, "networkPolicy.ingressController.peers"),
+        (
+            {"ingress": {"enabled": True, "host": "podium.example.com", "tlsSecret": "podium-tls"}},
+            "networkPolicy.ingressController.peers",
+        ),
         ({"otlp": {"endpoint": "https://collector:4317"}}, "networkPolicy.otlpCollector.peers"),
         ({"networkPolicy": {"spansToAudit": True}}, "audit.spans.enabled"),
     ],

@@ -34,7 +34,10 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ include "podium.fullname" .root }}-{{ .component }}.{{ .root.Release.Namespace }}.svc:{{ .port }}
 {{- end }}
 
-{{/* The image of a component: by digest, or by tag where the profile allows it. Takes root, image, component. */}}
+{{/*
+The image of a component: by digest, or by tag where the profile allows it. Takes root, image, component, and
+imageValue: the value that names it, if not that of the component.
+*/}}
 {{- define "podium.image" -}}
 {{- $registry := .root.Values.image.registry | trimSuffix "/" }}
 {{- $name := .image.repository }}
@@ -42,7 +45,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- if .image.digest }}
 {{- printf "%s@%s" $name .image.digest }}
 {{- else if eq .root.Values.profile "production" }}
-{{- fail (printf "profile=production runs images by digest: set %s.image.digest, such as sha256:..." .component) }}
+{{- fail (printf "profile=production runs images by digest: set %s.digest, such as sha256:..." (.imageValue | default (printf "%s.image" .component))) }}
 {{- else }}
 {{- printf "%s:%s" $name (.image.tag | default .root.Chart.AppVersion) }}
 {{- end }}
@@ -73,6 +76,12 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- if and (include "podium.onPostgres" .) (not .Values.audit.keys.existingSecret) }}
 {{- fail "with PostgreSQL the log's keys are shared by all replicas: set audit.keys.existingSecret (README, The log's keys)" }}
 {{- end }}
+{{- if and .Values.witness.enabled (not .Values.witness.name) }}
+{{- fail "witness.enabled=true needs witness.name: the name on its signature lines, such as witness.example.com/w1" }}
+{{- end }}
+{{- if and .Values.ingress.enabled (not (and .Values.ingress.host .Values.ingress.tlsSecret)) }}
+{{- fail "ingress.enabled=true needs ingress.host and ingress.tlsSecret: nothing is served from outside without TLS" }}
+{{- end }}
 {{- if and (eq .Values.conductor.engine "vllm") (not .Values.conductor.model.existingClaim) }}
 {{- fail "conductor.engine=vllm needs the checkpoint on a volume: set conductor.model.existingClaim" }}
 {{- end }}
@@ -81,6 +90,14 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end }}
 {{- if and (include "podium.fromResources" .) (or .Values.tenants .Values.pool.workers) }}
 {{- fail "pool.source=resources reads Worker and Tenant objects: leave pool.workers and tenants empty, and apply objects (README, The pool)" }}
+{{- end }}
+{{- if and (eq .Values.pool.source "files") (not .Values.existingConfigMap) }}
+{{- if not .Values.tenants }}
+{{- fail "tenants is empty, so nobody could call: write `tenants: [{id: research, keys: []}]` to tenants.yaml, run `podium keys create alice --tenants tenants.yaml`, and give that file to --values" }}
+{{- end }}
+{{- if not (or .Values.pool.workers .Values.demo.enabled) }}
+{{- fail "pool.workers is empty, so nobody could answer: add a worker, or set demo.enabled=true" }}
+{{- end }}
 {{- end }}
 {{- if and .Values.demo.enabled (eq .Values.profile "production") }}
 {{- fail "profile=production has no demo workers: set demo.enabled=false" }}

@@ -68,9 +68,22 @@ topologySpreadConstraints:
   {{- end }}
 {{- end }}
 
+{{/*
+How long a pod must have been ready before the next one is replaced. Callers learn of a new replica within 22 seconds;
+until they have, the old ones must stay.
+*/}}
+{{- define "podium.minReadyS" -}}
+25
+{{- end }}
+
+{{/* How long a service may take to stop, of its values: what it needs by its own settings, and a little more. */}}
+{{- define "podium.graceS" -}}
+{{ add .drainDelayS .drainS 10 }}
+{{- end }}
+
 {{/* What every container of a service has but its name, ports and settings of its own. Takes image besides. */}}
 {{- define "podium.container" -}}
-image: {{ include "podium.image" (dict "root" .root "image" (.image | default .values.image) "component" .component) }}
+image: {{ include "podium.image" (dict "root" .root "image" (.image | default .values.image) "component" .component "imageValue" .imageValue) }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 securityContext:
   {{- include "podium.securityContext" . | nindent 2 }}
