@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import psycopg
 import pytest
 
@@ -25,6 +26,7 @@ from tests.fakes.audit_load import Told, check, check_money, load
 from tests.fakes.audit_process import audit_process
 from tests.fakes.audit_service import open_request, running_audit
 from tests.fakes.log_rows import a_run
+from tests.fakes.ports import free_ports
 from tests.fakes.postgres_server import PostgresServer, find_binaries
 from tests.fakes.waiting import PATIENCE_S
 
@@ -100,8 +102,9 @@ async def test_a_killed_service_loses_nothing_that_was_acknowledged(
 async def test_a_killed_database_loses_nothing_and_nobody_restarts(
     tmp_path: Path, tls_dir: Path, durable: PostgresServer
 ) -> None:
-    told = Told()
-    async with audit_process(tmp_path, tls_dir, **databases(durable), lease_default_s=60) as audit:
+    told, [ops_port] = Told(), free_ports(1)
+    changes = {**databases(durable), "lease_default_s": 60, "ops_listen": f"127.0.0.1:{ops_port}"}
+    async with audit_process(tmp_path, tls_dir, **changes) as audit:
         first_pid = audit.pid
         for round_ in range(2):
             loading = asyncio.create_task(load(audit, told, f"r{round_}"))
@@ -109,6 +112,8 @@ async def test_a_killed_database_loses_nothing_and_nobody_restarts(
             durable.kill()
             await loading
             await audit.ready(503)
+            # Which says why; the probe, that no other replica is better off, and no restart would help.
+            assert [await probed(ops_port, path) for path in ("/readyz", "/livez")] == [200, 200]
             durable.start()
             await audit.ready(200)
             check(audit, told)
@@ -116,6 +121,11 @@ async def test_a_killed_database_loses_nothing_and_nobody_restarts(
         check(audit, told)
         assert audit.pid == first_pid
     assert told.receipts
+
+
+async def probed(port: int, path: str) -> int:
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:
+        return answer.status
 
 
 def set_after(seconds: float) -> asyncio.Event:
