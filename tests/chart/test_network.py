@@ -1,6 +1,8 @@
 """Who can reach whom, port by port: exactly the flows of the design's table, and each optional one only when asked."""
 
+import random
 from collections.abc import Mapping
+from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
@@ -63,6 +65,7 @@ OTHERS = [
     Place("metadata-google-v6", "fd20:ce::254"),
     Place("metadata-azure", "168.63.129.16"),
     Place("metadata-alibaba", "100.100.100.200"),
+    Place("metadata-oracle", "192.0.0.192"),
     Place("link-local", "169.254.1.1"),
 ]
 ANYWHERE = ("provider", "provider-v6", "issuer", "cosigner", "authority", "worm")
@@ -191,6 +194,23 @@ def test_no_block_reaches_the_metadata_service(chart: Chart, switch: str, block:
     for source in PODS:
         for target in METADATA:
             assert not open_ports(policies, source, target, PORTS), (source.name, target.name)
+
+
+def test_blocks_of_any_size_leave_out_exactly_what_they_hold_of_the_metadata_addresses(chart: Chart) -> None:
+    drawn = random.Random(7)
+    kept_out = [IPv4Network(f"{place.address}/32") for place in METADATA if ":" not in place.address]
+    kept_out[0] = kept_out[0].supernet(new_prefix=16)
+    near = [IPv4Network((int(place[0]), bits), strict=False) for place in kept_out for bits in range(1, 33)]
+    far = [IPv4Network((drawn.getrandbits(32), drawn.randint(0, 32)), strict=False) for _ in range(300)]
+    blocks = [str(block) for block in near + far if not any(block.subnet_of(place) for place in kept_out)]
+    values = {"networkPolicy": {"workers": {"peers": [{"ipBlock": {"cidr": block}} for block in blocks]}}}
+    (policy,) = [o for o in chart.render(values) if o["metadata"]["name"] == "podium-workers"]
+    peers = policy["spec"]["egress"][0]["to"]
+    assert [peer["ipBlock"]["cidr"] for peer in peers] == blocks
+    for peer in peers:
+        block = IPv4Network(peer["ipBlock"]["cidr"])
+        left_out = {IPv4Network(inner) for inner in peer["ipBlock"].get("except", [])}
+        assert left_out == {place for place in kept_out if place.subnet_of(block)}, block
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,10 @@ PROFILES = sorted((CHART / "profiles").glob("*.yaml"))
 INSTALLATIONS = {
     "defaults": {},
     "everything": EVERYTHING,
+    "resources": {
+        "pool": {"source": "resources"},
+        "networkPolicy": {"kubernetesApi": {"peers": [{"ipBlock": {"cidr": "10.96.0.1/32"}}]}},
+    },
     **{path.stem: yaml.safe_load(path.read_text()) for path in PROFILES},
 }
 
