@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from podium_core.config.pool import load_pool
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.resources.api import open_cluster
 from podium_core.resources.follower import Follower
-from podium_core.resources.objects import WORKER
 from podium_core.resources.pool import ClusterPool
 from tests.fakes.cluster_api import NAMESPACE, ClusterApi, cluster_api
 from tests.fakes.waiting import until
@@ -45,12 +45,12 @@ async def api() -> AsyncIterator[ClusterApi]:
 
 @asynccontextmanager
 async def followed(
-    api: ClusterApi, directory: Path, looks: list[tuple[str, bool]]
+    api: ClusterApi, directory: Path, looks: list[tuple[str, str]]
 ) -> AsyncIterator[ClusterPool]:
     """A pool that is opened and kept up with; it waits hardly at all between attempts."""
     cluster = await open_cluster(api.kubeconfig(directory, "router"), NAMESPACE)
-    follower = Follower(cluster, WORKER, chance=random.Random(1), sleep=lambda _s: asyncio.sleep(0.01))
-    pool = ClusterPool(cluster, directory, lambda what, good: looks.append((what, good)), follower)
+    quick = partial(Follower, chance=random.Random(1), sleep=lambda _s: asyncio.sleep(0.01))
+    pool = ClusterPool(cluster, directory, lambda what, look: looks.append((what, look.value)), quick)
     watching = None
     try:
         await pool.open()
@@ -85,7 +85,7 @@ async def test_the_same_pool_comes_from_objects_and_from_the_file(api: ClusterAp
 
 
 async def test_workers_come_change_and_go(api: ClusterApi, tmp_path: Path) -> None:
-    looks: list[tuple[str, bool]] = []
+    looks: list[tuple[str, str]] = []
     async with followed(api, tmp_path, looks) as pool:
         assert ids(pool) == []
         api.apply("Worker", "a", SPEC)
@@ -99,8 +99,7 @@ async def test_workers_come_change_and_go(api: ClusterApi, tmp_path: Path) -> No
         assert pool.current.pool.pool_digest != before
         api.delete("Worker", "a")
         await until(lambda: ids(pool) == ["b"])
-    assert {what for what, _ in looks} == {"workers"}
-    assert all(good for _, good in looks)
+    assert set(looks) == {("workers", "taken")}
 
 
 async def test_a_bad_object_keeps_its_last_good_version_and_harms_no_other(
@@ -108,7 +107,7 @@ async def test_a_bad_object_keeps_its_last_good_version_and_harms_no_other(
 ) -> None:
     api.apply("Worker", "a", SPEC)
     api.apply("Worker", "new", {**SPEC, "provider": "azure"}, checked=False)
-    looks: list[tuple[str, bool]] = []
+    looks: list[tuple[str, str]] = []
     async with followed(api, tmp_path, looks) as pool:
         assert ids(pool) == ["a"]
         assert "key is required" in pool.refused["new"]
@@ -116,7 +115,7 @@ async def test_a_bad_object_keeps_its_last_good_version_and_harms_no_other(
         api.apply("Worker", "b", SPEC)
         await until(lambda: ids(pool) == ["a", "b"] and "a" in pool.refused)
         assert "there is no such field" in pool.refused["a"]
-        assert looks[-1] == ("workers", False)
+        assert looks[-1] == ("workers", "refused")
         api.apply("Worker", "a", {**SPEC, "model": "better"})
         await until(lambda: "a" not in pool.refused)
         assert pool.current.entries[0].worker.provider_model == "better"
@@ -158,7 +157,8 @@ async def test_while_the_cluster_is_away_the_last_pool_stays_and_the_log_says_so
     api: ClusterApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     api.apply("Worker", "a", SPEC)
-    async with followed(api, tmp_path, []) as pool:
+    looks: list[tuple[str, str]] = []
+    async with followed(api, tmp_path, looks) as pool:
         api.is_away = True
         api.cut()
         await until(lambda: "the last good version stays in force" in caplog.text)
@@ -167,8 +167,18 @@ async def test_while_the_cluster_is_away_the_last_pool_stays_and_the_log_says_so
         api.is_away = False
         await until(lambda: ids(pool) == ["a", "b"])
         assert api.count("list", "workers") == 1, "a watch goes on from where it was cut"
+    assert ("workers", "unreachable") in looks
     told = [record for record in caplog.records if "stays in force" in record.message]
     assert len(told) == 1, "once for each time that the cluster is away"
+
+
+async def test_changes_that_come_together_make_one_pool(api: ClusterApi, tmp_path: Path) -> None:
+    looks: list[tuple[str, str]] = []
+    async with followed(api, tmp_path, looks) as pool:
+        for number in range(50):
+            api.apply("Worker", f"w{number}", SPEC)
+        await until(lambda: len(ids(pool)) == 50)
+    assert len(looks) < 10
 
 
 async def test_many_objects_are_listed_page_by_page(api: ClusterApi, tmp_path: Path) -> None:

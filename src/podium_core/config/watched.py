@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -14,6 +15,18 @@ T_co = TypeVar("T_co", covariant=True)
 
 _log = logging.getLogger(__name__)
 _INTERVAL_S = 1.0
+
+
+class Look(StrEnum):
+    """What a look at a source came to."""
+
+    TAKEN = "taken"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+
+
+OnLook = Callable[[str, Look], None]
+"""Hears of each new version of a file or a kind of objects, by name, and of each look that failed."""
 
 
 class Source(Protocol[T_co]):
@@ -37,8 +50,7 @@ class Watched(Generic[T]):
     """The value that `load` makes of `path`, read again when the file changes.
 
     The first load happens at once and raises PodiumError; a later bad file is logged with what is wrong
-    and changes nothing. `on_change` hears of each new value, `on_look` of each new version and whether it
-    is good.
+    and changes nothing. `on_change` hears of each new value, `on_look` of each new version.
     """
 
     def __init__(
@@ -48,7 +60,7 @@ class Watched(Generic[T]):
         *,
         interval_s: float = _INTERVAL_S,
         on_change: Callable[[T], None] | None = None,
-        on_look: Callable[[str, bool], None] | None = None,
+        on_look: OnLook | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._path = path
@@ -87,18 +99,18 @@ class Watched(Generic[T]):
             value = self._load(self._path)
         except PodiumError as error:
             _log.error("kept the last good version: %s", error.message, extra={"file": self._path.name})
-            self._looked(is_good=False)
+            self._looked(Look.REFUSED)
             return False
         self._current = value
         _log.info("read a new version", extra={"file": self._path.name})
-        self._looked(is_good=True)
+        self._looked(Look.TAKEN)
         if self._on_change is not None:
             self._on_change(value)
         return True
 
-    def _looked(self, *, is_good: bool) -> None:
+    def _looked(self, look: Look) -> None:
         if self._on_look is not None:
-            self._on_look(self._path.name, is_good)
+            self._on_look(self._path.name, look)
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -6,12 +6,14 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 
+from podium_core.config.watched import Look, OnLook
 from podium_core.domain.errors import PodiumError
 from podium_core.resources.objects import Change, Cluster, Kind, Resource, VersionGoneError
 
 _log = logging.getLogger(__name__)
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
+_GATHER_S = 0.5
 
 
 class Follower:
@@ -21,12 +23,15 @@ class Follower:
         self,
         cluster: Cluster,
         kind: Kind,
+        on_look: OnLook = lambda _name, _look: None,
         *,
         chance: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.kind = kind
         self._cluster = cluster
+        self._on_look = on_look
+        self._moved = asyncio.Event()
         self._chance = chance or random.Random()  # noqa: S311 - jitter
         self._sleep = sleep
         self._resources: dict[str, Resource] = {}
@@ -46,19 +51,34 @@ class Follower:
         self._version = listing.version
 
     async def follow(self, changed: Callable[[], None]) -> None:
-        """Keep up with the cluster until cancelled; call `changed` whenever an object has another spec."""
+        """Keep up with the cluster until cancelled; call `changed` when objects have other specs.
+
+        Changes that come together are told of together: a large pool takes a tenth of a second to make.
+        """
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep_up())
+            group.create_task(self._tell(changed))
+
+    async def _tell(self, changed: Callable[[], None]) -> None:
+        while True:
+            await self._moved.wait()
+            await self._sleep(_GATHER_S)
+            self._moved.clear()
+            changed()
+
+    async def _keep_up(self) -> None:
         while True:
             try:
                 if not self._version:
                     before = self._specs()
                     await self.open()
                     if self._specs() != before:
-                        changed()
+                        self._moved.set()
                 async with aclosing(self._cluster.watch(self.kind, self._version)) as changes:
                     async for change in changes:
                         self._recovered()
                         if self._take(change):
-                            changed()
+                            self._moved.set()
             except VersionGoneError:
                 self._version = ""
                 await self._pause(None)
@@ -85,6 +105,8 @@ class Follower:
     async def _pause(self, error: PodiumError | None) -> None:
         """Wait a little longer each time, replicas apart. A version that lapsed costs no wait at first."""
         self._failures += 1
+        if error is not None:
+            self._on_look(self.kind.plural, Look.UNREACHABLE)
         if error is not None and not self._is_away:
             self._is_away = True
             _log.error(

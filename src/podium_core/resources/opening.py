@@ -1,19 +1,15 @@
 """Opens the sources that the settings name."""
 
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from podium_core.config.pool import PoolFile, load_pool
 from podium_core.config.tenants import Tenants, load_tenants
-from podium_core.config.watched import Source, Watched
+from podium_core.config.watched import OnLook, Source, Watched
 from podium_core.domain.clock import Clock
 from podium_core.resources.api import KubernetesCluster, open_cluster
 from podium_core.resources.pool import ClusterPool
 from podium_core.resources.settings import ClusterSettings, PoolSettings, TenantsSettings
 from podium_core.resources.tenants import ClusterTenants
-
-OnLook = Callable[[str, bool], None]
-"""Hears of each new version of a file or a kind of objects, and whether it is good."""
 
 
 async def open_pool(

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from podium_core.config.pool import PoolFile, pool_of
+from podium_core.config.watched import Look, OnLook
 from podium_core.config.worker_sections import MAX_WORKERS, WorkerSection
 from podium_core.domain.errors import invalid
 from podium_core.resources.follower import Follower
-from podium_core.resources.objects import WORKER, Cluster, Resource
+from podium_core.resources.objects import WORKER, Cluster, Kind, Resource
 from podium_core.resources.specs import worker_of
 from podium_core.resources.taken import Taken
 
@@ -15,18 +16,18 @@ from podium_core.resources.taken import Taken
 class ClusterPool:
     """A source of pools. `keys_dir` is where the Secret with the provider keys is mounted.
 
-    `on_look` hears of each new version and whether all of its objects are good.
+    `on_look` hears of each new version: it is refused if any of its objects is.
     """
 
     def __init__(
         self,
         cluster: Cluster,
         keys_dir: Path,
-        on_look: Callable[[str, bool], None],
-        follower: Follower | None = None,
+        on_look: OnLook,
+        follower: Callable[[Cluster, Kind, OnLook], Follower] = Follower,
     ) -> None:
         self.cluster = cluster
-        self._follower = follower or Follower(cluster, WORKER)
+        self._follower = follower(cluster, WORKER, on_look)
         self._keys_dir = keys_dir
         self._on_look = on_look
         self._taken: Taken[WorkerSection] = Taken(worker_of, _refuse_too_many)
@@ -62,7 +63,7 @@ class ClusterPool:
 
     def _changed(self) -> None:
         self._current = self._made()
-        self._on_look(WORKER.plural, not self._taken.refused)
+        self._on_look(WORKER.plural, Look.REFUSED if self._taken.refused else Look.TAKEN)
 
     def _made(self) -> PoolFile:
         sections = self._taken.take(self._follower.resources.values())

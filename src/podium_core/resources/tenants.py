@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from podium_core.config.tenant_sections import PolicySection, TenantSection
 from podium_core.config.tenants import Tenants, reach_of, tenant_of
+from podium_core.config.watched import Look, OnLook
 from podium_core.domain.clock import Clock
 from podium_core.domain.errors import invalid
 from podium_core.domain.policy import Reach, WorkerFilter
@@ -21,19 +22,19 @@ class ClusterTenants:
     """A source of tenants. `with_policies`: each has the lists of the Policy objects that hold for it.
 
     A Policy that cannot be read, and of which no good version is known, keeps every worker from everybody:
-    nobody knows what it forbids. `on_look` hears of each new version and whether all its objects are good.
+    nobody knows what it forbids. `on_look` hears of each new version: it is refused if any object is.
     """
 
     def __init__(
         self,
         cluster: Cluster,
-        on_look: Callable[[str, bool], None],
+        on_look: OnLook,
         *,
         with_policies: bool = False,
-        follower: Callable[[Cluster, Kind], Follower] = Follower,
+        follower: Callable[[Cluster, Kind, OnLook], Follower] = Follower,
     ) -> None:
-        self._tenant_objects = follower(cluster, TENANT)
-        self._policy_objects = follower(cluster, POLICY) if with_policies else None
+        self._tenant_objects = follower(cluster, TENANT, on_look)
+        self._policy_objects = follower(cluster, POLICY, on_look) if with_policies else None
         self._on_look = on_look
         self._tenants: Taken[TenantSection] = Taken(specs.tenant_of, _refuse_known_keys)
         self._policies: Taken[PolicySection] = Taken(specs.policy_of)
@@ -84,7 +85,7 @@ class ClusterTenants:
 
     def _changed(self, kind: Kind) -> None:
         self._current = self._made()
-        self._on_look(kind.plural, not self._refused(kind))
+        self._on_look(kind.plural, Look.REFUSED if self._refused(kind) else Look.TAKEN)
 
     def _made(self) -> Tenants:
         policies = self._policies.take(

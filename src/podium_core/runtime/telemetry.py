@@ -113,14 +113,13 @@ def configure_telemetry(service: str, settings: ServiceSettings) -> Telemetry:
     return Telemetry(tracer, meter, tuple(closers), ops)
 
 
-def config_reloads(meter: metrics.Meter) -> Callable[[str, bool], None]:
-    """Return what counts new versions of configuration files: name of the file, and whether it was good."""
+def config_reloads(meter: metrics.Meter) -> Callable[[str, str], None]:
+    """Return what counts new versions of configuration: name of the file or of the kind, and the outcome."""
     counter = meter.create_counter(
-        attributes.METRIC_CONFIG_RELOADS, "{version}", "New versions of configuration files"
+        attributes.METRIC_CONFIG_RELOADS, "{version}", "New versions of configuration"
     )
 
-    def looked(file: str, is_good: bool) -> None:  # noqa: FBT001 - the shape of Watched's listener
-        outcome = "taken" if is_good else "refused"
+    def looked(file: str, outcome: str) -> None:
         counter.add(1, {attributes.CONFIG_FILE: file, attributes.CONFIG_OUTCOME: outcome})
 
     return looked
