@@ -27,7 +27,7 @@ _MODULES = {"demo": "podium_demo", **{name: f"podium_{name}" for name in SERVICE
 
 @dataclass(slots=True)
 class Cluster:
-    """One installation in `home`. `extra` adds environment variables per service."""
+    """One installation in `home`. `extra` adds environment variables per service; an empty one takes it away."""
 
     home: Path
     extra: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -190,7 +190,8 @@ class Cluster:
         }[service]
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PODIUM_", "OTEL_"))}
         named = {f"PODIUM_{service.upper()}_{key}": value for key, value in settings.items()}
-        return {**kept, **named, **self.extra.get(service, {})}
+        extra = self.extra.get(service, {})
+        return {name: value for name, value in {**kept, **named, **extra}.items() if value}
 
 
 @contextmanager

@@ -6,6 +6,7 @@ history on demand (410), and notes every request with the user who made it.
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from copy import deepcopy
@@ -255,7 +256,7 @@ class ClusterApi:
 
 
 @asynccontextmanager
-async def cluster_api() -> AsyncIterator[ClusterApi]:
+async def cluster_api(tls: ssl.SSLContext | None = None) -> AsyncIterator[ClusterApi]:
     """Serve an empty namespace."""
     api = ClusterApi()
     app = web.Application()
@@ -269,9 +270,9 @@ async def cluster_api() -> AsyncIterator[ClusterApi]:
     app.router.add_patch(lease, api.lease)
     runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
-    api.address = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    api.address = f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
     try:
         yield api
     finally:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,6 +18,7 @@ from podium_core.resources.api import open_cluster
 from podium_core.resources.follower import Follower
 from podium_core.resources.pool import ClusterPool
 from tests.fakes.cluster_api import NAMESPACE, ClusterApi, cluster_api
+from tests.fakes.tls import tls_of
 from tests.fakes.waiting import until
 
 SPEC: dict[str, Any] = {"provider": "openai-compatible", "model": "m", "base_url": "https://h.example/v1"}
@@ -188,6 +190,30 @@ async def test_many_objects_are_listed_page_by_page(api: ClusterApi, tmp_path: P
     async with followed(api, tmp_path, []) as pool:
         assert len(ids(pool)) == 8
     assert api.count("list", "workers") == 3
+
+
+async def test_a_pod_finds_its_cluster_by_its_service_account(
+    tmp_path: Path, tls_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = tls_of(tls_dir, "gateway")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(files.cert_file, files.key_file)
+    (tmp_path / "ca.crt").write_bytes(files.ca_file.read_bytes())
+    (tmp_path / "token").write_text("the-pods-token")
+    (tmp_path / "namespace").write_text(f"{NAMESPACE}\n")
+    async with cluster_api(tls) as api:
+        api.apply("Worker", "a", SPEC)
+        host, port = api.address.removeprefix("https://").split(":")
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+        cluster = await open_cluster(None, "", tmp_path)
+        try:
+            pool = ClusterPool(cluster, tmp_path, lambda *_: None)
+            await pool.open()
+            assert ids(pool) == ["a"]
+        finally:
+            await cluster.close()
+        assert {each.user for each in api.requests} == {"the-pods-token"}
 
 
 async def test_the_first_read_says_what_to_change(api: ClusterApi, tmp_path: Path) -> None:

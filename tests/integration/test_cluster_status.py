@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from podium_core.domain.clock import SystemClock
+from podium_core.domain.errors import PodiumError
 from podium_core.resources.api import open_cluster
 from podium_core.resources.lease import LeasedTurn
 from podium_core.resources.opening import open_callers, open_pool, open_tenants
@@ -118,6 +119,21 @@ async def test_what_stands_there_already_is_not_written_again(api: ClusterApi, t
         rounds = api.count("patch", "leases")
         await until(lambda: api.count("patch", "leases") > rounds + 5)
     assert api.count("patch", "workers/status") == 30
+
+
+async def test_a_plan_made_on_the_former_pool_still_finds_its_workers(
+    api: ClusterApi, tmp_path: Path
+) -> None:
+    api.apply("Worker", "w", SPEC)
+    async with telling(api, tmp_path) as catalog:
+        first = catalog.pool().pool_digest
+        for model in ("second", "third"):
+            before = catalog.pool().pool_digest
+            assert catalog.route(first, "w").worker.provider_model == "m"
+            api.apply("Worker", "w", {**SPEC, "model": model})
+            await until(lambda: catalog.pool().pool_digest != before)  # noqa: B023 - awaited here
+        with pytest.raises(PodiumError, match="plan again"):
+            catalog.route(first, "w")
 
 
 async def test_one_of_two_routers_writes_and_the_other_takes_over(api: ClusterApi, tmp_path: Path) -> None:

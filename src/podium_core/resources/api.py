@@ -35,14 +35,18 @@ _REFUSALS = frozenset({400, 405, 406, 413, 415, 422})
 _GONE, _CONFLICT, _NOT_FOUND, _UNAUTHORIZED, _FORBIDDEN = 410, 409, 404, 401, 403
 
 
-async def open_cluster(kubeconfig: Path | None, namespace: str) -> "KubernetesCluster":
+async def open_cluster(
+    kubeconfig: Path | None, namespace: str, account_dir: Path = _ACCOUNT_DIR
+) -> "KubernetesCluster":
     """Return the cluster that a kubeconfig file names; without one, that of the pod this runs in.
 
-    An empty `namespace` means the pod's own. Raises PodiumError (INVALID_REQUEST): no cluster is named.
+    An empty `namespace` means the pod's own. `account_dir` is where a pod finds its service account's token,
+    which the client reads again. Raises PodiumError (INVALID_REQUEST): no cluster is named.
     """
     try:
         from kubernetes.aio.client import ApiClient, Configuration  # noqa: PLC0415 - 19 MB, only where used
-        from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config  # noqa: PLC0415
+        from kubernetes.aio.config import ConfigException, load_kube_config  # noqa: PLC0415
+        from kubernetes.aio.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415
     except ModuleNotFoundError:
         raise invalid(
             "the pool as resources needs the extra `kubernetes`: pip install 'podium[kubernetes]'",
@@ -51,7 +55,8 @@ async def open_cluster(kubeconfig: Path | None, namespace: str) -> "KubernetesCl
     configuration = Configuration()
     try:
         if kubeconfig is None:
-            load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+            loader = InClusterConfigLoader(account_dir / "token", account_dir / "ca.crt")  # type: ignore[no-untyped-call]
+            loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         else:
             await load_kube_config(  # type: ignore[no-untyped-call]
                 str(kubeconfig), client_configuration=configuration, persist_config=False
@@ -61,7 +66,7 @@ async def open_cluster(kubeconfig: Path | None, namespace: str) -> "KubernetesCl
             "no cluster is named: run in a pod with a service account's token, or give a kubeconfig file",
             reason="CLUSTER_UNKNOWN",
         ) from None
-    return KubernetesCluster(ApiClient(configuration), namespace or _own_namespace())
+    return KubernetesCluster(ApiClient(configuration), namespace or _own_namespace(account_dir))
 
 
 class KubernetesCluster:
@@ -267,9 +272,9 @@ def _unreadable() -> PodiumError:
     )
 
 
-def _own_namespace() -> str:
+def _own_namespace(account_dir: Path) -> str:
     try:
-        return (_ACCOUNT_DIR / "namespace").read_text(encoding="utf-8").strip()
+        return (account_dir / "namespace").read_text(encoding="utf-8").strip()
     except OSError:
         raise invalid(
             "no namespace is known: set CLUSTER_NAMESPACE, or mount the service account's files",
