@@ -243,6 +243,19 @@ def test_node_local_dns_is_reached_and_is_not_the_metadata_service(chart: Chart)
     assert "metadata" in chart.refusal({"networkPolicy": {"dns": {"nodeLocalAddress": "169.254.169.254"}}})
 
 
+def test_dns_on_another_port_is_reached_there_alone(chart: Chart) -> None:
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "openshift-dns"}}}
+    policies = [
+        o
+        for o in chart.render({"networkPolicy": {"dns": {"peers": [peer], "ports": [5353]}}})
+        if o["kind"] == "NetworkPolicy"
+    ]
+    resolver = Place("resolver", "10.1.1.99", "openshift-dns")
+    every = [*PORTS, ("TCP", 5353), ("UDP", 5353)]
+    assert open_ports(policies, PODS[0], resolver, every) == {("TCP", 5353), ("UDP", 5353)}
+    assert not open_ports(policies, PODS[0], next(p for p in OTHERS if p.name == "dns"), every)
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [
