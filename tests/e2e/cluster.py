@@ -41,17 +41,17 @@ class Cluster:
     @property
     def gateway_url(self) -> str:
         """Where clients go."""
-        return f"http://127.0.0.1:{self.ports['gateway']}"
+        return f"http://{self.host('gateway')}:{self.ports['gateway']}"
 
     @property
     def audit_url(self) -> str:
         """Where auditors go."""
-        return f"http://127.0.0.1:{self.ports['audit_http']}"
+        return f"http://{self.host('audit_http')}:{self.ports['audit_http']}"
 
     @property
     def demo_url(self) -> str:
         """Where the demo provider listens."""
-        return f"http://127.0.0.1:{self.ports['demo']}"
+        return f"http://{self.host('demo')}:{self.ports['demo']}"
 
     @property
     def headers(self) -> dict[str, str]:
@@ -89,13 +89,29 @@ class Cluster:
         for service in services or SERVICES:
             log = (self.home / f"{service}.log").open("ab")
             self.processes[service] = subprocess.Popen(
-                [sys.executable, "-m", _MODULES[service.partition("-")[0]], *self._arguments(service)],
+                [
+                    *self.within(service),
+                    sys.executable,
+                    "-m",
+                    _MODULES[service.partition("-")[0]],
+                    *self._arguments(service),
+                ],
                 env=self._environment(service),
                 stdout=log,
                 stderr=log,
                 cwd=self.home,
             )
             log.close()
+
+    def within(self, service: str) -> tuple[str, ...]:
+        """Return the command before a service's own, for where it must run."""
+        del service
+        return ()
+
+    def host(self, service: str) -> str:
+        """Return the IP address of a service."""
+        del service
+        return "127.0.0.1"
 
     def start_replica(self, **settings: str) -> str:
         """Start a second gateway with further settings; return its URL. It may take a moment to be ready."""
@@ -159,13 +175,13 @@ class Cluster:
         if service != "demo":
             return []
         return [
-            "--listen", f"127.0.0.1:{self.ports['demo']}",
+            "--listen", f"{self.host('demo')}:{self.ports['demo']}",
             "--request-log", str(self.home / "requests.jsonl"),
             "--allow-faults",
         ]  # fmt: skip
 
     def _environment(self, service: str) -> dict[str, str]:
-        address = {name: f"127.0.0.1:{port}" for name, port in self.ports.items()}
+        address = {name: f"{self.host(name)}:{port}" for name, port in self.ports.items()}
         tls = self.home / "tls" / service
         own = {
             "LISTEN": address[service],
