@@ -10,6 +10,7 @@ from psycopg import sql
 from psycopg.abc import PQGen
 
 from podium_audit.ports import StoreError
+from podium_audit.stores.postgres.columns import take_columns
 
 _MS_PER_S = 1_000
 _LEAST_CONNECT_S = 2
@@ -97,6 +98,7 @@ class Session:
                 autocommit=True,
                 prepare_threshold=1,
                 application_name="podium-audit",
+                client_encoding="UTF8",
                 connect_timeout=max(_LEAST_CONNECT_S, round(self._wait_s)),
                 keepalives_idle=_KEEPALIVE_S,
                 keepalives_interval=_KEEPALIVE_S,
@@ -108,6 +110,7 @@ class Session:
                 ),
                 password=self._password(),
             )
+            take_columns(connection)
             connection.wait_s = self._wait_s + _GRACE_S
             self._connection = connection
             if self._role:

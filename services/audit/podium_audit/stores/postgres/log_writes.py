@@ -14,6 +14,7 @@ from podium_audit.ports import (
 from podium_audit.records.commands import HISTORY_EVENTS
 from podium_audit.records.shelves import shelf_of
 from podium_audit.rows.custody import ErasureRow
+from podium_audit.stores.postgres.columns import Column
 from podium_audit.stores.postgres.connection import Connection
 from podium_audit.stores.postgres.log_schema import MAX_LEAVES_PER_EVENT
 
@@ -76,15 +77,17 @@ _UPSERTS: Final = {
     table: _upsert(table, key, ", ".join(f"{name} = excluded.{name}" for name in rest), types)
     for table, (key, rest, types) in _REPLACED.items()
 }
+_USE_TYPES: Final = (*[_TEXT] * len(_KEY), *[_BIGINT] * len(_SUMS))
 _ADD_USES: Final = _upsert(
     "uses",
     _KEY,
     ", ".join(f"{name} = uses.{name} + excluded.{name}" for name in _SUMS),
-    [*[_TEXT] * len(_KEY), *[_BIGINT] * len(_SUMS)],
+    _USE_TYPES,
 )
-_SEALS: Final[LiteralString] = (
-    "INSERT INTO seals SELECT u.*, runs.tenant_id, runs.shelf"
-    " FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::bigint[], %s::bigint[])"
+_SEAL_TYPES: Final = (_BIGINT, _BIGINT, _TEXT, _BIGINT, _BIGINT)
+_SEALS: Final = (
+    "INSERT INTO seals SELECT u.*, runs.tenant_id, runs.shelf"  # noqa: S608 - constants
+    f" FROM {_unnest(_SEAL_TYPES)}"
     " AS u (run_no, sealed_us, outcome, cost_usd_micros, attempt_count) JOIN runs USING (run_no)"
 )
 
@@ -110,24 +113,26 @@ def write(connection: Connection, batch: Batch) -> None:
         "run_facets": batch.facets,
     }
     for table, rows in rows_of.items():
-        _execute(connection, _INSERTS[table], rows)
+        _execute(connection, _INSERTS[table], _TABLES[table], rows)
     for table, upsert in _UPSERTS.items():
-        _execute(connection, upsert, getattr(batch, table))
-    _execute(connection, _SEALS, batch.seals)
+        _execute(connection, upsert, _REPLACED[table][2], getattr(batch, table))
+    _execute(connection, _SEALS, _SEAL_TYPES, batch.seals)
     if batch.seals:
         sealed = [row.run_no for row in batch.seals]
         connection.execute("DELETE FROM open_runs WHERE run_no = ANY (%s::bigint[])", (sealed,))
-    _execute(connection, _ADD_USES, _summed(batch.uses))
+    _execute(connection, _ADD_USES, _USE_TYPES, _summed(batch.uses))
     if erased := [row.run_no for row in batch.erasures if row.erased_index is not None]:
         connection.execute(_DELETE_CONTENTS, {"run_nos": erased})
     if batch.checkpoint is not None:
         connection.execute("INSERT INTO checkpoints VALUES (%s, %s)", batch.checkpoint)
 
 
-def _execute(connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+def _execute(
+    connection: Connection, statement: str, types: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> None:
     """Run a statement over rows that go as one array per column."""
     if rows:
-        columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
+        columns = [Column(name, values) for name, values in zip(types, zip(*rows, strict=True), strict=True)]
         connection.execute(statement, columns)
 
 

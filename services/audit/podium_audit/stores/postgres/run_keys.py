@@ -11,6 +11,7 @@ from typing import Final
 
 from podium_audit.key_ports import KeyWrapper
 from podium_audit.ports import StoreError
+from podium_audit.stores.postgres.columns import Column
 from podium_audit.stores.postgres.connection import Session
 from podium_audit.stores.postgres.migrations import Steps, migrate
 from podium_audit.stores.run_keys import run_key_context
@@ -97,7 +98,7 @@ class PostgresRunKeys:
             wrapped = [self._wrapper.wrap(key, run_key_context(key_no)) for key_no, key in fresh]
             connection.execute(
                 "INSERT INTO run_keys SELECT * FROM unnest(%s::bigint[], %s::bytea[])",
-                ([key_no for key_no, _ in fresh], wrapped),
+                (Column("bigint", [key_no for key_no, _ in fresh]), Column("bytea", wrapped)),
             )
         self._pool.extend(fresh)
 
