@@ -14,6 +14,20 @@ Json = Mapping[str, Any]
 Port = tuple[str, int]
 """Protocol and number."""
 
+Flow = tuple[str, str, int]
+"""From, to and the TCP port."""
+
+SERVICE_FLOWS: frozenset[Flow] = frozenset(
+    {
+        ("gateway", "conductor", 7051),
+        ("gateway", "router", 7052),
+        ("gateway", "audit", 7053),
+        ("router", "audit", 7053),
+        ("conductor", "audit", 7053),
+    }
+)
+"""Who calls whom among the services, with the Conductor that ships."""
+
 _POLICY_TYPES = {"Ingress", "Egress"}
 
 

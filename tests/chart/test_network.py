@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.chart.network import Place, Port, matches, open_ports
+from tests.chart.network import SERVICE_FLOWS, Flow, Place, Port, matches, open_ports
 from tests.chart.pods import pods_of
 from tests.chart.rendering import EVERYTHING, Chart
 
@@ -20,9 +20,6 @@ PORTS: list[Port] = [
     ),
 ]
 SERVICES = ("gateway", "conductor", "router", "audit")
-
-Flow = tuple[str, str, int]
-"""From, to and the TCP port."""
 
 
 def own(component: str, number: int) -> Place:
@@ -81,11 +78,7 @@ def to(name: str) -> dict[str, Any]:
 
 
 ALWAYS: set[Flow] = {
-    ("gateway", "conductor", 7051),
-    ("gateway", "router", 7052),
-    ("gateway", "audit", 7053),
-    ("router", "audit", 7053),
-    ("conductor", "audit", 7053),
+    *SERVICE_FLOWS,
     ("test", "gateway", 8080),
     ("client", "gateway", 8080),
     *(("router", provider, 443) for provider in ANYWHERE),
