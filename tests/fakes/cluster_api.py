@@ -42,6 +42,8 @@ class ClusterApi:
     address: str = ""
     requests: list[Request] = field(default_factory=list)
     is_away: bool = False
+    is_silent: bool = False
+    ends_watches: bool = False
     grants: Callable[[Request], bool] = lambda request: True
     lists_gone_in_stream: bool = True
     page_size: int = 200
@@ -202,6 +204,10 @@ class ClusterApi:
             if seen < self._forgotten:
                 await response.write(json.dumps(gone).encode() + b"\n")
                 return response
+            if self.ends_watches:
+                return response
+            if self.is_silent:  # as a connection is whose other end has gone without a word
+                await asyncio.Event().wait()
             async with asyncio.timeout(float(request.query["timeoutSeconds"])):
                 while True:
                     moved = self._moved

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,8 +15,9 @@ import pytest
 
 from podium_core.config.pool import load_pool
 from podium_core.domain.errors import Code, PodiumError
-from podium_core.resources.api import open_cluster
+from podium_core.resources.api import KubernetesCluster, open_cluster
 from podium_core.resources.follower import Follower
+from podium_core.resources.objects import WORKER
 from podium_core.resources.pool import ClusterPool
 from tests.fakes.cluster_api import NAMESPACE, ClusterApi, cluster_api
 from tests.fakes.tls import tls_of
@@ -172,6 +174,61 @@ async def test_while_the_cluster_is_away_the_last_pool_stays_and_the_log_says_so
     assert ("workers", "unreachable") in looks
     told = [record for record in caplog.records if "stays in force" in record.message]
     assert len(told) == 1, "once for each time that the cluster is away"
+
+
+async def test_a_watch_that_fell_silent_is_given_up(api: ClusterApi, tmp_path: Path) -> None:
+    opened = await open_cluster(api.kubeconfig(tmp_path, "router"), NAMESPACE)
+    cluster = KubernetesCluster(opened.client, NAMESPACE, call_s=0.2, watch_s=1)
+    follower = Follower(cluster, WORKER, sleep=lambda _s: asyncio.sleep(0.01))
+    try:
+        await follower.open()
+        api.is_silent = True
+        following = asyncio.create_task(follower.follow(lambda: None))
+        await until(lambda: api.watching)
+        api.apply("Worker", "a", SPEC)
+        api.is_silent = False
+        await until(lambda: "a" in follower.resources)
+        following.cancel()
+        await asyncio.wait([following])
+    finally:
+        await opened.close()
+
+
+async def test_watches_that_end_at_once_are_not_asked_for_without_pause(
+    api: ClusterApi, tmp_path: Path
+) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0.01)
+
+    cluster = await open_cluster(api.kubeconfig(tmp_path, "router"), NAMESPACE)
+    follower = Follower(cluster, WORKER, sleep=sleep)
+    try:
+        await follower.open()
+        api.ends_watches = True
+        following = asyncio.create_task(follower.follow(lambda: None))
+        await until(lambda: api.count("watch", "workers") >= 5)
+        assert len(pauses) >= 4
+        assert min(pauses) > 0.1
+        following.cancel()
+        await asyncio.wait([following])
+    finally:
+        await cluster.close()
+
+
+async def test_a_server_that_does_not_answer_is_not_waited_for(api: ClusterApi, tmp_path: Path) -> None:
+    opened = await open_cluster(api.kubeconfig(tmp_path, "router"), NAMESPACE)
+    silent = socket.create_server(("127.0.0.1", 0))  # takes connections and says nothing
+    try:
+        opened.client.configuration.host = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(PodiumError) as caught:
+            await KubernetesCluster(opened.client, NAMESPACE, call_s=0.1).list(WORKER)
+        assert caught.value.reason == "CLUSTER_UNREACHABLE"
+    finally:
+        await opened.close()
+        silent.close()
 
 
 async def test_changes_that_come_together_make_one_pool(api: ClusterApi, tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _CALL_S = 10.0
 _WATCH_S = 50
-"""How long the server keeps a watch open. A connection that died unnoticed is given up soon after."""
 _PAGE = 200
 _MERGE = "application/merge-patch+json"
 _LEASES = ("coordination.k8s.io", "v1")
@@ -61,29 +60,33 @@ async def open_cluster(
             await load_kube_config(  # type: ignore[no-untyped-call]
                 str(kubeconfig), client_configuration=configuration, persist_config=False
             )
+        client = ApiClient(configuration)  # reads the certificates
     except (ConfigException, OSError):
         raise invalid(
             "no cluster is named: run in a pod with a service account's token, or give a kubeconfig file",
             reason="CLUSTER_UNKNOWN",
         ) from None
-    return KubernetesCluster(ApiClient(configuration), namespace or _own_namespace(account_dir))
+    return KubernetesCluster(client, namespace or _own_namespace(account_dir))
 
 
 class KubernetesCluster:
-    """The objects of one namespace."""
+    """The objects of one namespace. A watch lasts `watch_s`; one that is silent for `call_s` more is dead."""
 
-    def __init__(self, client: "ApiClient", namespace: str) -> None:
+    def __init__(
+        self, client: "ApiClient", namespace: str, *, call_s: float = _CALL_S, watch_s: int = _WATCH_S
+    ) -> None:
         from kubernetes.aio.client import CustomObjectsApi  # noqa: PLC0415 - as above
 
-        self._client = client
-        self._objects = CustomObjectsApi(
-            client
-        )  # also of leases: it asks for any group, and builds no models
+        self.client = client
+        # Also of leases: it asks for any group, and builds no models.
+        self._objects = CustomObjectsApi(client)
         self._namespace = namespace
+        self._call_s = call_s
+        self._watch_s = watch_s
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.close()  # type: ignore[no-untyped-call]
+        await self.client.close()  # type: ignore[no-untyped-call]
 
     async def list(self, kind: Kind) -> Listing:
         """Return all objects of a kind, page by page."""
@@ -99,7 +102,7 @@ class KubernetesCluster:
                 )
                 found += [resource_of(kind, item) for item in page["items"]]
                 version, more = str(page["metadata"]["resourceVersion"]), page["metadata"].get("continue")
-            except VersionGoneError:  # of a page: the list took too long
+            except (VersionGoneError, ConflictError):  # of a page: the list took too long
                 raise _unreachable() from None
             except _MissingError:
                 raise PodiumError(
@@ -123,7 +126,7 @@ class KubernetesCluster:
                 watch=True,
                 resource_version=version,
                 allow_watch_bookmarks=True,
-                timeout_seconds=_WATCH_S,
+                timeout_seconds=self._watch_s,
             ),
             f"watch {kind.plural}.{GROUP}",
         )
@@ -133,19 +136,15 @@ class KubernetesCluster:
             if response.status != 200:  # noqa: PLR2004 - OK
                 _raise(response.status, f"watch {kind.plural}.{GROUP}")
             while True:
-                async with asyncio.timeout(_WATCH_S + _CALL_S):
+                async with asyncio.timeout(self._watch_s + self._call_s):
                     line = await response.content.readline()
                 if not line:
                     return
                 yield _change(kind, line)
         except _MissingError:
             raise VersionGoneError from None  # the kind was deleted: a list tells
-        except (
-            ClientError,
-            TimeoutError,
-            OSError,
-            ValueError,
-        ):  # ValueError: a line beyond any object's size
+        # ValueError: a line beyond any object's size. Conflicts are of writers, whoever says so here.
+        except (ClientError, TimeoutError, OSError, ValueError, ConflictError):
             raise _unreachable() from None
         finally:
             response.close()
@@ -213,7 +212,7 @@ class KubernetesCluster:
         from kubernetes.aio.client import ApiException  # noqa: PLC0415 - as above
 
         try:
-            async with asyncio.timeout(_CALL_S):
+            async with asyncio.timeout(self._call_s):
                 return await call
         except ApiException as error:
             _raise(int(error.status or 0), what)

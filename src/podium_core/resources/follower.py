@@ -14,6 +14,7 @@ _log = logging.getLogger(__name__)
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 _GATHER_S = 0.5
+_SHORT_S = 1.0
 
 
 class Follower:
@@ -67,7 +68,9 @@ class Follower:
             changed()
 
     async def _keep_up(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
+            began_s = loop.time()
             try:
                 if not self._version:
                     before = self._specs()
@@ -86,6 +89,8 @@ class Follower:
                 await self._pause(error)
             else:
                 self._recovered()
+                if loop.time() - began_s < _SHORT_S:  # something between us and the server ends every watch
+                    await self._sleep(_FIRST_PAUSE_S)
 
     def _specs(self) -> dict[str, tuple[str, int]]:
         return {name: (each.uid, each.generation) for name, each in self._resources.items()}
