@@ -113,7 +113,12 @@ async def test_a_killed_database_loses_nothing_and_nobody_restarts(
             await loading
             await audit.ready(503)
             # Which says why; the probe, that no other replica is better off, and no restart would help.
-            assert [await probed(ops_port, path) for path in ("/readyz", "/livez")] == [200, 200]
+            assert await probed(ops_port, "/readyz") == (200, "ready\nlog: cannot commit\n")
+            assert await probed(ops_port, "/livez") == (200, "live\n")
+            _, page = await probed(ops_port, "/metrics")
+            assert [line[-4:] for line in page.splitlines() if line.startswith("podium_audit_healthy{")] == [
+                " 0.0"
+            ]
             durable.start()
             await audit.ready(200)
             check(audit, told)
@@ -123,9 +128,9 @@ async def test_a_killed_database_loses_nothing_and_nobody_restarts(
     assert told.receipts
 
 
-async def probed(port: int, path: str) -> int:
+async def probed(port: int, path: str) -> tuple[int, str]:
     async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:
-        return answer.status
+        return answer.status, await answer.text()
 
 
 def set_after(seconds: float) -> asyncio.Event:

@@ -13,6 +13,7 @@ from podium_audit.reading import http
 from podium_audit.servicers.permissions import PERMISSIONS
 from podium_audit.settings import AuditSettings
 from podium_audit.shut_log import verb_of
+from podium_audit.telemetry import watch_health
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.resources.opening import open_tenants
 from podium_core.runtime.grpc_server import GrpcServer
@@ -20,7 +21,7 @@ from podium_core.runtime.http_server import listen
 from podium_core.runtime.logs import configure_logging
 from podium_core.runtime.service import run_service, until_stopped
 from podium_core.runtime.settings_base import load_settings, parse_listen
-from podium_core.runtime.telemetry import config_reloads, configure_telemetry
+from podium_core.runtime.telemetry import Telemetry, config_reloads, configure_telemetry
 
 S = TypeVar("S")
 
@@ -48,7 +49,9 @@ async def serve(settings: AuditSettings) -> None:
         if audit.intake is not None:
             await serve_intake(settings, audit.intake, lambda: audit.tenants.current, stack)
         await server.start()
-        tasks = [asyncio.create_task(task) for task in (*audit.tasks(), _show_health(server, audit))]
+        tasks = [
+            asyncio.create_task(task) for task in (*audit.tasks(), _show_health(server, audit, telemetry))
+        ]
         tasks.append(asyncio.create_task(audit.commit.until_ended()))
         stopped = asyncio.create_task(until_stopped())
         await asyncio.wait((*tasks, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -71,7 +74,9 @@ async def _serve_http(settings: AuditSettings, audit: Audit, stack: AsyncExitSta
     stack.push_async_callback(runner.cleanup)
 
 
-async def _show_health(server: GrpcServer, audit: Audit) -> None:
+async def _show_health(server: GrpcServer, audit: Audit, telemetry: Telemetry) -> None:
+    watch_health(telemetry.meter, lambda: audit.commit.is_healthy)
+    telemetry.ops.show_condition("log", lambda: "commits" if audit.commit.is_healthy else "cannot commit")
     was_healthy = True
     while True:
         is_healthy = audit.commit.is_healthy

@@ -99,6 +99,15 @@ def _place(kind: str, name: str) -> dict[str, str]:
     return {names.ANCHOR_KIND: kind, names.ANCHOR_PLACE: place}
 
 
+def watch_health(meter: metrics.Meter, is_healthy: Callable[[], bool]) -> None:
+    """Show whether the log can commit."""
+
+    def observe(_options: CallbackOptions) -> Iterable[Observation]:
+        return [Observation(int(is_healthy()))]
+
+    meter.create_observable_gauge(names.METRIC_AUDIT_HEALTHY, [observe])
+
+
 class CommitMetrics:
     """Figures of commits and of the log's state, over the metrics API."""
 

@@ -34,6 +34,7 @@ class Ops:
     def __init__(self) -> None:
         self._is_ready = False
         self._is_broken = False
+        self._conditions: dict[str, Callable[[], str]] = {}
         self._loop = _running_loop()
 
     def set_ready(self, ready: bool) -> None:  # noqa: FBT001 - a setter's one argument
@@ -47,6 +48,15 @@ class Ops:
     def set_broken(self, broken: bool) -> None:  # noqa: FBT001 - a setter's one argument
         """Say that only a restart helps, because a part of the process is gone."""
         self._is_broken = broken
+
+    def show_condition(self, name: str, state: Callable[[], str]) -> None:
+        """Tell people beside "ready" how something stands that is no reason to send calls elsewhere."""
+        self._conditions[name] = state
+
+    @property
+    def conditions(self) -> str:
+        """Return each condition on a line of its own."""
+        return "".join(f"{name}: {state()}\n" for name, state in tuple(self._conditions.items()))
 
     def is_live(self) -> bool:
         """Whether the process can still do anything. Asked from another thread than the loop's."""
@@ -76,7 +86,9 @@ class OpsServer:
             "/livez": lambda _: _state(
                 ops.is_live(), "live", "the event loop does not answer, or a part is gone"
             ),
-            "/readyz": lambda _: _state(ops.is_ready(), "ready", "not ready: starting, or going"),
+            "/readyz": lambda _: _state(
+                ops.is_ready(), "ready", "not ready: starting, or going", ops.conditions
+            ),
             "/metrics": lambda accept: _metrics(registry, accept),
         }
         try:
@@ -162,9 +174,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Probes come every few seconds: none of them is logged."""
 
 
-def _state(is_so: bool, yes: str, no: str) -> Page:  # noqa: FBT001 - private, and said at each use
+def _state(is_so: bool, yes: str, no: str, more: str = "") -> Page:  # noqa: FBT001 - private, and said at each use
     status = HTTPStatus.OK if is_so else HTTPStatus.SERVICE_UNAVAILABLE
-    return status, _TEXT, f"{yes if is_so else no}\n".encode()
+    return status, _TEXT, f"{yes if is_so else no}\n{more}".encode()
 
 
 def _metrics(registry: CollectorRegistry, accept: str) -> Page:
