@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := charts src services training verifier tests benchmarks docs k8s
+SOURCES := charts containers src services training verifier tests benchmarks docs k8s
 export PODIUM_HOME ?= $(CURDIR)/.podium
 
 .PHONY: help setup up down test vllm-test faults bench peers-env performance check lint types imports proto proto-check proto-pin docs docs-check lock lock-vllm lock-peers lock-check audit-deps fmt clean
@@ -128,6 +128,26 @@ lock-checkov: setup  ## refresh requirements/checkov.txt
 chart: chart-check checkov-env promtool  ## the chart: both helms, schemas, policies, alerts, what it renders
 	PODIUM_TEST_K8S_TOOLS=$(K8S_TOOLS) PODIUM_TEST_CHECKOV=$(CHECKOV_VENV)/bin/checkov $(BIN)/pytest tests/chart
 
+# The images, and tests that run them. Base and wheels live in a cache, one per set of locks, and are made on first use.
+CONTAINERS_HOME ?= $(HOME)/.cache/podium/containers-$(shell cat requirements/image-build.txt requirements/audit.txt requirements/router.txt requirements/kubernetes.txt | sha256sum | cut -c1-12)
+CONTAINER_PACKAGES = podman buildah runc netavark aardvark-dns iptables catatonit mmdebstrap uidmap containernetworking-plugins
+.PHONY: containers containers-env images lock-images
+containers-env: k8s-tools
+	@command -v podman >/dev/null && command -v mmdebstrap >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  apt-get install --yes --quiet --no-install-recommends $(CONTAINER_PACKAGES) >/dev/null; } || true
+	@mkdir -p $(CONTAINERS_HOME)
+
+images: containers-env  ## build every image with podman, without a network but for the first time
+	$(BIN)/python -m tests.containers.podman $(CONTAINERS_HOME)
+
+containers: containers-env  ## the images: built, run hardened, as a laptop's cluster and in replicas behind Envoy (needs podman)
+	@if command -v podman >/dev/null; then \
+	  $(MAKE) --no-print-directory images && \
+	  PODIUM_TEST_CONTAINERS=$(CONTAINERS_HOME) PODIUM_TEST_K8S_TOOLS=$(K8S_TOOLS) $(BIN)/pytest --durations=10 tests/containers; \
+	elif [ -n "$$PODIUM_REQUIRE_CONTAINERS" ]; then echo "podman is missing, and PODIUM_REQUIRE_CONTAINERS is set"; exit 1; \
+	else echo "skipped: no podman here, and it can be installed by root on Debian only"; fi
+
 faults: setup  ## kill, cut, delay, fill the disk: minutes
 	$(BIN)/pytest -m slow
 
@@ -220,6 +240,12 @@ K8S_LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url -
   $(foreach each,jsii constructs cattrs publication typeguard python-dateutil,--no-emit-package $(each))
 lock-k8s: setup  ## refresh requirements/k8s-tools.txt
 	$(K8S_LOCK) requirements/k8s-tools.in -o requirements/k8s-tools.txt
+
+lock-images: setup  ## refresh requirements/image-build.txt and container-tests.txt
+	@for set in image-build container-tests; do \
+	  $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 \
+	    requirements/$$set.in -o requirements/$$set.txt || exit 1; \
+	done
 
 lock-check: lock
 	@git diff --exit-code --stat -- requirements || { echo "requirements/ is stale: run 'make lock' and commit"; exit 1; }
