@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from podium_cli import bundle_arguments, custody_arguments
+from podium_cli import bundle_arguments, custody_arguments, objects_arguments
 from podium_cli.run_file import FILTERS
 from podium_core.config.tenants import ROLES
 from podium_core.domain.plan import MAX_STEPS
@@ -187,6 +187,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_usage(commands)
     _add_keys(commands)
     _add_stop(commands)
+    objects_arguments.add_to(_add(commands, *objects_arguments.OBJECTS))
     _add_custody(commands)
     return parser
 

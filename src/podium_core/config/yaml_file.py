@@ -100,6 +100,13 @@ def read_document(path: Path, model: type[M]) -> Document[M]:
     return _checked(data, model, name, lines)
 
 
+def read_texts(path: Path) -> dict[str, Any]:
+    """Return a mapping whose file loads, as plain data with all scalars as text. Raises PodiumError."""
+    node = _compose(path.name, _read(path))
+    data = _Builder(path.name, {}).build(node, ()) if node is not None else {}
+    return data if isinstance(data, dict) else {}
+
+
 def check_object(data: object, model: type[M], name: str) -> Document[M]:
     """Return plain data that came from no file as `model`.
 
