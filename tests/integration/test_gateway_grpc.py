@@ -307,6 +307,8 @@ async def until_nobody_listens(port: int) -> None:
             while True:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.close()
+                with contextlib.suppress(ConnectionError):
+                    await writer.wait_closed()
 
 
 async def over(kept: tuple[asyncio.StreamReader, asyncio.StreamWriter], path: str) -> tuple[bytes, bytes]:
@@ -317,6 +319,34 @@ async def over(kept: tuple[asyncio.StreamReader, asyncio.StreamWriter], path: st
     length = int(head.partition(b"content-length: ")[2].split(b"\r\n")[0])
     await reader.readexactly(length)
     return head.split(b" ")[1], b"close" if b"connection: close" in head else b"keep-alive"
+
+
+async def test_a_draining_gateway_answers_on_open_connections_and_then_parts(
+    tls_dir: Path, tmp_path: Path
+) -> None:
+    async with _house(tls_dir, tmp_path) as house, asyncio.timeout(PATIENCE_S):
+        house.services.router.gate = asyncio.Event()
+        idle, late, streaming = [
+            await asyncio.open_connection("127.0.0.1", house.gateway.port) for _ in range(3)
+        ]
+        assert [await over(kept, "/healthz") for kept in (idle, late)] == [(b"200", b"keep-alive")] * 2
+        body = json.dumps({**ASKED, "model": "worker/alpha", "stream": True}).encode()
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        head += f"Authorization: {house.session.headers['Authorization']}\r\n\r\n"
+        streaming[1].write(head.encode() + body)
+        began = await streaming[0].readuntil(b"\r\n\r\n")
+        draining = asyncio.create_task(house.gateway.drain())
+        await until(lambda: not house.gateway.server.sites)  # nobody listens any more
+        assert await over(late, "/healthz") == (b"200", b"close")
+        house.services.router.gate.set()
+        assert b"data: [DONE]" in await streaming[0].readuntil(b"\r\n0\r\n\r\n")
+        assert b"connection: close" not in began.lower()
+        assert await over(streaming, "/healthz") == (b"200", b"close"), "as it was promised when it began"
+        assert await idle[0].read() == b""
+        await draining
+        for _, writer in (idle, late, streaming):
+            writer.close()
+            await writer.wait_closed()
 
 
 async def test_the_process_drains_on_sigterm(tls_dir: Path, tmp_path: Path) -> None:

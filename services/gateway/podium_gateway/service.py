@@ -21,7 +21,7 @@ from podium_core.domain.gate import GateTable
 from podium_core.domain.ids import IdFactory
 from podium_core.resources.opening import open_callers
 from podium_core.runtime.grpc_client import open_channel
-from podium_core.runtime.http_server import stop_listening
+from podium_core.runtime.http_server import hang_up_idle, has_connections, stop_listening
 from podium_core.runtime.ops import Ops
 from podium_core.runtime.settings_base import parse_listen
 from podium_core.runtime.telemetry import Telemetry, config_reloads
@@ -47,6 +47,10 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _CANCELLING_S = 3.0
+_LINGER_S = 1.0
+"""How long a kept connection must be without a request before it is closed."""
+_LAST_REQUEST_S = 0.05
+"""Until a request that was being read while its connection fell idle has entered."""
 _LOOK_S = 0.25
 
 
@@ -73,7 +77,7 @@ class Gateway:
         _log.info("draining", extra={"runs": admission.count})
         await asyncio.sleep(settings.drain_delay_s)
         await stop_listening(self.server)
-        is_empty = await admission.empty(settings.drain_timeout_s)
+        is_empty = await self._emptied()
         admission.close()
         if not is_empty:
             _log.warning("stopping runs that did not finish in time", extra={"runs": admission.count})
@@ -82,6 +86,22 @@ class Gateway:
         await self.edge.handler.background.quiet(settings.audit_wait_s)
         await self.recorder.quiet(settings.seal_wait_s)
         await self.edge.limiter.give_all_back()
+
+    async def _emptied(self) -> bool:
+        """Wait until nobody is in the house and no connection is left that could bring somebody.
+
+        One whose last answer began before the drain was promised to be kept: its client may use it at once.
+        """
+        admission, loop = self.edge.admission, asyncio.get_running_loop()
+        until = loop.time() + self.settings.drain_timeout_s
+        while await admission.empty(until - loop.time()):
+            if has_connections(self.server):
+                await asyncio.sleep(_LINGER_S)
+            hang_up_idle(self.server)
+            await asyncio.sleep(_LAST_REQUEST_S)
+            if not admission.count:
+                return True
+        return False
 
 
 @asynccontextmanager

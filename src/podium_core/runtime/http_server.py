@@ -161,6 +161,11 @@ class _Connection(web.RequestHandler):
         self._left = left
         self._look_again(transport)
 
+    def close_if_idle(self) -> None:
+        """Close unless a request is being answered, or is about to be."""
+        if self._waiter is not None and not self._waiter.done():
+            self.force_close()
+
     def handle_error(
         self,
         request: web.BaseRequest,
@@ -230,6 +235,19 @@ async def stop_listening(runner: web.AppRunner) -> None:
     """Take no new connections: whoever tries is refused, and may try another. Open ones are served on."""
     for site in tuple(runner.sites):
         await site.stop()
+
+
+def has_connections(runner: web.AppRunner) -> bool:
+    """Whether anybody is connected."""
+    return runner.server is not None and bool(runner.server.connections)
+
+
+def hang_up_idle(runner: web.AppRunner) -> None:
+    """Close the connections on which nothing is asked at the moment."""
+    assert runner.server is not None
+    for connection in runner.server.connections:
+        if isinstance(connection, _Connection):
+            connection.close_if_idle()
 
 
 def _unreadable(error: BaseException | None) -> PodiumError:
