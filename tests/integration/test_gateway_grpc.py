@@ -203,14 +203,18 @@ async def test_calls_to_audit_are_repeated_under_their_event_id(tls_dir: Path, t
 
 async def test_without_audit_nothing_is_dispatched(tls_dir: Path, tmp_path: Path) -> None:
     async with _house(tls_dir, tmp_path, audit_wait_s=0.3) as house:
+        await until(house.gateway.ops.is_ready)
         await house.services.stop("audit")
-        status, answer = await house.ask()
-        assert (status, answer["error"]["type"]) == (503, "server_error")
+        async with house.session.post("/v1/chat/completions", json=ASKED) as response:
+            answer = await response.json()
+            assert (response.status, answer["error"]["type"]) == (503, "server_error")
+            assert response.headers["Retry-After"] == "2"
         assert house.services.router.requests == []
         async with asyncio.timeout(PATIENCE_S):
             while (response := await house.session.get("/readyz")).status != 503:
                 await asyncio.sleep(0.05)  # what was found is kept for a second
             assert (await response.json())["checks"]["audit"] == "down"
+        assert house.gateway.ops.is_ready(), "no other gateway is better off"
 
 
 async def test_without_a_seal_the_answer_is_withheld(tls_dir: Path, tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ _TYPE_OF_CODE: Mapping[Code, str] = {
     Code.UNAVAILABLE: "server_error",
     Code.INTERNAL: "server_error",
 }
+_RETRY_AFTER_S: Mapping[Code, float] = {Code.AUDIT_UNAVAILABLE: 2.0}
+"""For who cannot say it himself: the log was waited for already, and replicas find back within seconds."""
 _RETRYABLE = frozenset({Code.RATE_LIMITED, Code.PROVIDER_FAILED, Code.AUDIT_UNAVAILABLE, Code.UNAVAILABLE})
 
 HTTP_TABLE: Mapping[Code, HttpRow] = {
@@ -115,9 +117,10 @@ def error_headers(error: PodiumError) -> dict[str, str]:
     row = http_row(error)
     headers: dict[str, str] = {}
     if row.is_retryable:
-        if error.retry_after_s is not None:
-            headers["retry-after"] = str(max(1, math.ceil(error.retry_after_s)))
-            headers["retry-after-ms"] = str(math.ceil(error.retry_after_s * 1_000))
+        wait_s = _RETRY_AFTER_S.get(error.code) if error.retry_after_s is None else error.retry_after_s
+        if wait_s is not None:
+            headers["retry-after"] = str(max(1, math.ceil(wait_s)))
+            headers["retry-after-ms"] = str(math.ceil(wait_s * 1_000))
     elif row.status >= _FIRST_RETRIED_STATUS:
         headers["x-should-retry"] = "false"
     if row.status == HTTP_TABLE[Code.UNAUTHENTICATED].status:
