@@ -134,7 +134,7 @@ class CommitMetrics:
         self._leaves.record(leaves)
 
     def refused(self) -> None:
-        """One commit failed, or an operation found no room in the queue."""
+        """One commit failed, or an operation found no room in the queue or waited in vain."""
         self._refused.add(1)
 
     def _observer(

@@ -105,6 +105,7 @@ async def test_a_slow_commit_is_not_waited_for_longer_than_allowed() -> None:
     waiting = later(scene, open_run("run_1"))
     assert await code_of(under_way) is Code.AUDIT_UNAVAILABLE
     assert await code_of(waiting) is Code.AUDIT_UNAVAILABLE
+    assert scene.metrics.refusals == 2, "a commit that hangs has not failed, and its callers are refused"
     scene.store.gate.set()
     await scene.commit.stop()
     # The one under way became durable, which its event id would tell; the one that waited never began.

@@ -35,7 +35,7 @@ class Metrics(Protocol):
         ...
 
     def refused(self) -> None:
-        """One commit failed, or an operation found no room in the queue."""
+        """One commit failed, or an operation found no room in the queue or waited in vain."""
         ...
 
 
@@ -134,11 +134,17 @@ class GroupCommit:
                 raise unavailable()
             self._queue.append(item)
             self._wake.notify()
-        timer = loop.call_later(self._commit_wait_s, _expire, item)
+        timer = loop.call_later(self._commit_wait_s, self._expire, item)
         try:
             return await item.future
         finally:
             timer.cancel()
+
+    def _expire(self, item: _Item) -> None:
+        """Refuse a command that has waited long enough. A disk that hangs fails no commit: this tells."""
+        if not item.future.done():
+            self._metrics.refused()
+            item.future.set_exception(unavailable())
 
     def _work(self) -> None:
         try:
@@ -227,11 +233,6 @@ def unavailable() -> PodiumError:
         "the log cannot commit now, so nothing was permitted: try again",
         retry_after_s=_RETRY_AFTER_S,
     )
-
-
-def _expire(item: _Item) -> None:
-    if not item.future.done():
-        item.future.set_exception(unavailable())
 
 
 def _answer(items: Sequence[_Item]) -> None:
