@@ -36,13 +36,15 @@ def run(arguments: argparse.Namespace, console: Console, home: Home, _settings: 
         workers, owners = read_texts(pool)["workers"], read_texts(tenants)["tenants"]
     except PodiumError as error:
         raise CliError(error.message) from None
-    needed = dict(sorted(entry for worker in workers for entry in _name_keys(worker)))
+    needed = _needed(workers)
+    parts = (
+        (WORKER, WorkerSection.model_json_schema(), workers),
+        (TENANT, TenantSection.model_json_schema(), owners),
+    )
     objects = [
-        *(
-            _object(WORKER, worker, WorkerSection.model_json_schema(), arguments.namespace)
-            for worker in workers
-        ),
-        *(_object(TENANT, owner, TenantSection.model_json_schema(), arguments.namespace) for owner in owners),
+        _object(kind, entry, schema, arguments.namespace)
+        for kind, schema, entries in parts
+        for entry in entries
     ]
     if needed:
         console.print("# The Secret with the provider keys needs these entries:", soft_wrap=True)
@@ -63,6 +65,16 @@ def _object(kind: Kind, entry: Texts, schema: Mapping[str, Any], namespace: str)
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     spec = _typed(entry, schema, schema.get("$defs", {}))
     return {"apiVersion": f"{GROUP}/{VERSION}", "kind": kind.name, "metadata": metadata, "spec": spec}
+
+
+def _needed(workers: list[Texts]) -> dict[str, str]:
+    """Name all keys; return where each entry of the Secret comes from. Raises CliError: two have one name."""
+    found: dict[str, str] = {}
+    for name, origin in (entry for worker in workers for entry in _name_keys(worker)):
+        if found.setdefault(name, origin) != origin:
+            clash = f"{found[name]} and {origin} would be one entry {name} of the Secret"
+            raise CliError(clash, hint="rename one of them")
+    return dict(sorted(found.items()))
 
 
 def _name_keys(worker: Texts) -> Iterator[tuple[str, str]]:

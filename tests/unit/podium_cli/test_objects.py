@@ -69,6 +69,17 @@ def test_keys_are_named_and_told_where_they_are(tmp_path: Path) -> None:
     assert {each["metadata"]["namespace"] for each in things} == {"podium"}
 
 
+def test_two_keys_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "pool.yaml").write_text(
+        "workers:\n"
+        "  - {id: a, provider: openai, model: m, key: {file: a/key}}\n"
+        "  - {id: b, provider: openai, model: m, key: {file: b/key}}\n"
+    )
+    (tmp_path / "tenants.yaml").write_text("tenants: [{id: acme}]\n")
+    with pytest.raises(CliError, match="a/key and the file b/key"):
+        printed(tmp_path)
+
+
 def test_an_id_that_can_name_no_object_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pool.yaml").write_text("workers: [{id: My_Model, provider: openai, model: m}]\n")
     (tmp_path / "tenants.yaml").write_text("tenants: [{id: acme}]\n")
