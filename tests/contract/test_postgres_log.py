@@ -25,6 +25,7 @@ from podium_audit.stores.postgres.log_store import Database, PostgresStore
 from podium_audit.stores.postgres.migrations import migrate
 from podium_audit.stores.readers import EVERY_TENANT
 from tests.fakes.log_rows import JUNE, MAY, a_run
+from tests.fakes.waiting import until
 
 
 @pytest.fixture
@@ -48,6 +49,23 @@ def as_role(url: str, role: str) -> psycopg.Connection[tuple[object, ...]]:
     connection = psycopg.connect(url, autocommit=True)
     connection.execute(f"SET ROLE {role}")
     return connection
+
+
+async def test_lookups_never_read_a_whole_table(store: PostgresStore, database_url: str) -> None:
+    # Plans are kept from when the tables were empty, and nobody has analyzed them since.
+    for number in range(20):
+        store.commit(a_run(number, 2 * number))
+        assert set(store.events([f"evt_{number + more}" for more in range(64)])) == {f"evt_{number}"}
+        assert store.known_runs([f"run_{number + more}" for more in range(64)]) == {f"run_{number}"}
+    store.close()  # what the server counts of a session comes out when that ends
+
+    def counted() -> list[tuple[int, int]]:
+        with psycopg.connect(database_url) as connection:
+            query = "SELECT n_tup_ins, seq_tup_read FROM pg_stat_user_tables WHERE relname = ANY (%s)"
+            return connection.execute(query, (["events", "runs"],)).fetchall()
+
+    await until(lambda: all(written == 20 for written, _ in counted()))
+    assert [read for _, read in counted()] == [0, 0]
 
 
 def test_nobody_changes_what_was_written(store: PostgresStore, database_url: str) -> None:

@@ -105,4 +105,5 @@ class Installation:
             settings.key_database_url.get_secret_value(),
             wait_s=settings.commit_wait_s,
             password_file=settings.database_password_file,
+            by_index=True,
         )

@@ -21,6 +21,9 @@ _GRACE_S = 1.0
 """How much longer than the server's own bound we wait for its answer: then it is gone, or frozen."""
 _POLL_S = 0.1
 
+_BY_INDEX = " -c enable_seqscan=off -c jit=off"
+"""A plan that must read a whole table then looks costly enough to compile it, for tens of milliseconds."""
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 RV = TypeVar("RV")
 
@@ -40,7 +43,9 @@ class Session:
 
     `wait_s` bounds each statement, and each idle moment within a transaction: whoever is frozen for longer
     has lost its session and what it locked. `lock_s` bounds each lock. With a `role` it has only the rights
-    of that. The password may be in a file, read whenever a connection is made.
+    of that. The password may be in a file, read whenever a connection is made. One that looks rows up
+    `by_index` never reads a whole table where an index leads there: a statement's plan is kept, and one made
+    while a table was small would read all of it for as long as nobody analyzes it.
     """
 
     def __init__(
@@ -51,12 +56,14 @@ class Session:
         lock_s: float | None = None,
         role: str = "",
         password_file: Path | None = None,
+        by_index: bool = False,
     ) -> None:
         self._url = url
         self._wait_s = wait_s
         self._lock_s = wait_s if lock_s is None else lock_s
         self._role = role
         self._password_file = password_file
+        self._by_index = by_index
         self._connection: Connection | None = None
 
     def another(self) -> "Session":
@@ -67,6 +74,7 @@ class Session:
             lock_s=self._lock_s,
             role=self._role,
             password_file=self._password_file,
+            by_index=self._by_index,
         )
 
     @property
@@ -107,6 +115,7 @@ class Session:
                 options=(
                     f"-c statement_timeout={wait_ms} -c lock_timeout={lock_ms}"
                     f" -c idle_in_transaction_session_timeout={wait_ms} -c timezone=UTC"
+                    f"{_BY_INDEX if self._by_index else ''}"
                 ),
                 password=self._password(),
             )

@@ -42,7 +42,10 @@ _FENCE: Final = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND xact_start < clock_timestamp() - %s * interval '1 s'
     AND pid IN (SELECT pid FROM pg_locks WHERE relation = 'head'::regclass AND granted)
     AND pid NOT IN (SELECT pid FROM pg_locks WHERE NOT granted)"""
-_MOVE_HEAD: Final = "UPDATE head SET size = CASE WHEN size = %s AND epoch = %s THEN %s::bigint END"
+_TAKE_HEAD: Final = "BEGIN; SELECT size, epoch FROM head WHERE id = 1 FOR UPDATE"
+_MOVE_HEAD: Final = (
+    "UPDATE head SET size = CASE WHEN size = %s AND epoch = %s THEN %s::bigint END WHERE id = 1"
+)
 """No size at all, which the column refuses, unless the head is where we found it."""
 
 
@@ -66,6 +69,7 @@ class Database:
             lock_s=self.lock_s,
             role=role,
             password_file=self.password_file,
+            by_index=role == WRITER,
         )
 
     def owner(self) -> Session:
@@ -140,14 +144,14 @@ class PostgresStore(StandingReads, PostgresReads):
 
     def head(self) -> Head:
         """Return where the log stands, without keeping anybody away."""
-        return Head(*self._one("SELECT size, epoch FROM head"))
+        return Head(*self._one("SELECT size, epoch FROM head WHERE id = 1"))
 
     def begin(self) -> Head:
         """Keep other writers away until `commit` or `abandon`. Raises StoreBusyError."""
         with self._session.use() as connection:
             try:
                 # Not a pipeline: after one, PostgreSQL 15 does not time out a transaction that is idle.
-                cursor = connection.execute("BEGIN; SELECT size, epoch FROM head FOR UPDATE", prepare=False)
+                cursor = connection.execute(_TAKE_HEAD, prepare=False)
                 cursor.nextset()
                 row = cursor.fetchone()
             except psycopg.errors.LockNotAvailable as error:
