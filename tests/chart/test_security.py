@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -280,3 +281,14 @@ def test_what_only_names_a_secret_is_no_secret(chart: Chart) -> None:
 def test_both_helms_render_the_same(chart: Chart) -> None:
     older = Chart(chart.helm.with_name("helm3"))
     assert older.render(EVERYTHING) == chart.render(EVERYTHING)
+
+
+MANIFESTS = sorted(path for path in (CHART.parents[1] / "k8s").rglob("*.yaml") if path.name != "values.yaml")
+
+
+@pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_no_manifest_that_is_checked_in_holds_a_secret(file: Path) -> None:
+    found = [document for document in yaml.safe_load_all(file.read_text()) if document]
+    assert found
+    assert not [document for document in found if document.get("kind") == "Secret"]
+    assert suspects(found) == []
