@@ -1,6 +1,7 @@
 """The port for those who keep a service running: live, ready, and what a probe may not do."""
 
 import asyncio
+import signal
 import socket
 import threading
 from http.client import HTTPConnection, HTTPResponse
@@ -11,8 +12,11 @@ from prometheus_client import CollectorRegistry
 
 from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.ops import Ops, OpsServer
+from tests.fakes.audit_process import audit_process
+from tests.fakes.audit_service import open_request
+from tests.fakes.ports import free_ports
 from tests.fakes.tls import tls_of
-from tests.fakes.waiting import PATIENCE_S
+from tests.fakes.waiting import PATIENCE_S, STALL_S
 
 
 def ask(port: int, path: str, method: str = "GET") -> tuple[int, bytes]:
@@ -89,3 +93,23 @@ async def test_idle_connections_do_not_keep_a_probe_out_for_ever() -> None:
                 await asyncio.sleep(0.1)
         for each in idle:
             each.close()
+
+
+async def test_a_service_told_to_stop_is_not_ready_and_still_takes_calls(
+    tmp_path: Path, tls_dir: Path
+) -> None:
+    [port] = free_ports(1)
+    leaving = {"ops_listen": f"127.0.0.1:{port}", "drain_delay_s": STALL_S}
+    async with audit_process(tmp_path, tls_dir, **leaving) as audit:
+        assert (await asyncio.to_thread(ask, port, "/readyz"))[0] == 200
+        assert audit.process is not None
+        audit.process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE_S):
+            while (await asyncio.to_thread(ask, port, "/readyz"))[0] != 503:
+                await asyncio.sleep(0.02)
+        channel, stub = audit.stub("gateway")
+        opened = await stub.OpenRun(open_request("run_1"), timeout=PATIENCE_S)
+        assert list(opened.leaf_indices) == [0, 1]
+        assert (await asyncio.to_thread(ask, port, "/livez"))[0] == 200
+        await channel.close()
+        assert audit.kill(signal.SIGTERM) == -signal.SIGTERM, "a second signal does not wait"

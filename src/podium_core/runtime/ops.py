@@ -20,7 +20,7 @@ from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.settings_base import parse_listen
 
 _LOOP_ANSWERS_WITHIN_S: Final = 2.0
-_REQUEST_TIMEOUT_S: Final = 5.0
+_REQUEST_TIMEOUT_S: Final = 2.0
 _MAX_REQUESTS: Final = 16
 _TEXT: Final = "text/plain; charset=utf-8"
 

@@ -53,7 +53,7 @@ class ServiceSettings(ProcessSettings):
     model_config = settings_config("SERVICE")
 
     tls_cert_file: Path
-    """PEM file with this service's certificate chain."""
+    """PEM file with this service's certificate chain. New versions of all three are taken while it runs."""
     tls_key_file: Path
     """PEM file with this service's private key."""
     tls_ca_file: Path
