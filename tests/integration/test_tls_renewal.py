@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ from aiohttp import ClientConnectionError, ClientSession, TCPConnector, web
 
 from podium_cli.local_ca import create_local_ca
 from podium_core.runtime.grpc_client import open_channel
+from podium_core.runtime.grpc_server import GrpcServer
 from podium_core.runtime.http_server import listen
 from podium_core.runtime.identity import SERVICES, TlsFiles
 from podium_core.runtime.live_tls import LiveTls, server_context
+from podium_core.runtime.settings_base import ServiceSettings
+from podium_core.runtime.telemetry import configure_telemetry
 from tests.fakes.echo_service import ONE_TO_MANY, ONE_TO_ONE, Context, EchoService, Peer, echo_server
 from tests.fakes.mounted import MountedTls
 from tests.fakes.tls import tls_of
-from tests.fakes.waiting import PATIENCE_S
+from tests.fakes.waiting import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -180,3 +184,44 @@ async def browsed(port: int, tls: TlsFiles) -> str:
                 return await answer.text()
         except ClientConnectionError:
             return "refused"
+
+
+async def test_spans_go_on_reaching_a_collector_whose_certificates_are_renewed(
+    tls_dir: Path, other_ca: Path, tmp_path: Path
+) -> None:
+    exported: list[bytes] = []
+
+    async def export(request: bytes, context: Context) -> bytes:
+        exported.append(request)
+        return b""
+
+    def came(name: bytes) -> bool:
+        return any(name in each for each in exported)
+
+    export_method = "opentelemetry.proto.collector.trace.v1.TraceService", "Export"
+    collector = MountedTls(tmp_path / "collector", tls_of(tls_dir, "audit"))
+    server = GrpcServer(
+        listen="127.0.0.1:0",
+        tls=collector.tls,
+        permissions={"/{}/{}".format(*export_method): {"router"}},
+        max_connection_age_s=0.1,  # every connection is soon made anew, or no more
+    )
+    handlers: Any = {export_method[1]: grpc.unary_unary_rpc_method_handler(export)}
+    server.server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(export_method[0], handlers)])
+    port = await server.start()
+    secret = MountedTls(tmp_path / "secret", tls_of(tls_dir, "router"))
+    settings = ServiceSettings(
+        tls_cert_file=secret.tls.cert_file,
+        tls_key_file=secret.tls.key_file,
+        tls_ca_file=secret.tls.ca_file,
+        otlp_endpoint=f"https://127.0.0.1:{port}",
+        otlp_server_name="audit.podium.internal",
+    )
+    telemetry = configure_telemetry("router", settings)
+    for number, authority in enumerate((tls_dir, other_ca)):
+        collector.renew(tls_of(authority, "audit"))
+        secret.renew(tls_of(authority, "router"))
+        telemetry.tracer.start_span(f"span-{number}").end()
+        await until(partial(came, f"span-{number}".encode()))
+    await asyncio.to_thread(telemetry.shutdown)
+    await server.stop(0)
