@@ -19,13 +19,21 @@ def run(arguments: argparse.Namespace, console: Console, home: Home, settings: C
     """Verify and return the verifier's own exit code."""
     file = Path(arguments.what)
     asked = asked_of(arguments)
-    if file.exists() or file.suffix:
+    if _is_file(file):
         return verify_file(file, asked)
     client = audit_client(arguments, home, settings)
     since = _size_of(arguments.checkpoint[0]) if arguments.checkpoint else ""
     target = asyncio.run(_export(client, arguments.what, arguments.out, home, since))
     console.print(f"exported to {target}", soft_wrap=True)
     return verify_file(target, asked if asked.key else replace(asked, key=_pinned(home)))
+
+
+def _is_file(file: Path) -> bool:
+    """Tell a file from a run's id; one that cannot even be looked at is a file, and reading it says why."""
+    try:
+        return bool(file.suffix) or file.exists()
+    except OSError:
+        return True
 
 
 def _size_of(note: Path) -> str:

@@ -91,4 +91,5 @@ def test_a_file_is_verified_offline(capsys: pytest.CaptureFixture[str], tmp_path
     file.write_bytes(three_step_run().export().replace(b"demo-text", b"demo-next"))
     assert main(["verify", str(file)]) == 4
     assert "leaf 2" in capsys.readouterr().err
-    assert main(["verify", str(tmp_path / "absent.jsonl")]) == 1
+    for unreadable in ("absent.jsonl", "n" * 300, f"{'n' * 300}.jsonl"):
+        assert main(["verify", str(tmp_path / unreadable)]) == 1
