@@ -7,7 +7,7 @@ wait for the disk.
 import argparse
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from typing import Any, Final, LiteralString
 import psycopg
 from rich.console import Console
 
+from benchmarks.load import cpu_seconds
 from benchmarks.report import Report, Table
 from benchmarks.sealing import one_run
 from podium.audit.v1 import audit_service_pb2 as audit_pb
@@ -50,11 +51,12 @@ _GENERATE: Final[tuple[LiteralString, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Rates per second, and times in milliseconds."""
+    """Rates per second, and times in milliseconds; `cpu_ms` is of one sealed run, by process."""
 
     batch_runs: float
     insert_per_s: float
     sealed_per_s: float
+    cpu_ms: Mapping[str, float]
     bare_commit_p99_ms: float
     append_p99_ms: float
     records: int
@@ -72,6 +74,7 @@ class Measured:
                  f"{self.insert_per_s:.0f}", ""),
                 (f"sealed through gRPC, {_AT_ONCE} at once, runs/s", f"{self.sealed_per_s:.0f}", ""),
                 ("share of it", f"{share:.2f}", "0.33"),
+                ("CPU ms of a sealed run", ", ".join(f"{n} {ms:.2f}" for n, ms in self.cpu_ms.items()), ""),
                 ("bare commit, p99 ms", f"{self.bare_commit_p99_ms:.1f}", ""),
                 ("append alone, p99 ms", f"{self.append_p99_ms:.1f}", f"{self.bare_commit_p99_ms + 10:.1f}"),
                 (f"one run of {self.records:,} records, p95 ms", f"{self.lookup_p95_ms:.1f}", "20"),
@@ -104,7 +107,11 @@ async def _measure(server: PostgresServer, home: Path, seconds: float, records: 
     url = server.new_database()
     named = {"database_url": url, "key_database_url": server.new_database(), "commit_wait_s": 30.0}
     async with audit_process(home, home / "tls", **named) as audit:
-        sealed_per_s = await _seal(audit, seconds)
+        before = _cpu_s(server, audit)
+        sealed_per_s, sealed = await _seal(audit, seconds)
+        cpu_ms = {
+            name: (used - before[name]) / sealed * 1_000 for name, used in _cpu_s(server, audit).items()
+        }
         leaves, commits = audit.rows("SELECT count(*), (SELECT count(*) FROM checkpoints) FROM leaves")[0]
         batch_leaves = leaves / commits
         runs_per_leaf = audit.rows("SELECT count(*) FROM runs")[0][0] / leaves
@@ -116,6 +123,7 @@ async def _measure(server: PostgresServer, home: Path, seconds: float, records: 
         batch_leaves * runs_per_leaf,
         insert_leaves_per_s * runs_per_leaf,
         sealed_per_s,
+        cpu_ms,
         bare,
         append_p99_ms,
         records,
@@ -124,7 +132,17 @@ async def _measure(server: PostgresServer, home: Path, seconds: float, records: 
     )
 
 
-async def _seal(audit: AuditProcess, seconds: float) -> float:
+def _cpu_s(server: PostgresServer, audit: AuditProcess) -> dict[str, float]:
+    """Return the CPU time that each has used so far; sessions of the log stay open meanwhile."""
+    return {
+        "audit": cpu_seconds(audit.pid),
+        "PostgreSQL": sum(map(cpu_seconds, server.pids())),
+        "callers": time.process_time(),
+    }
+
+
+async def _seal(audit: AuditProcess, seconds: float) -> tuple[float, int]:
+    """Return how many runs were sealed, per second and in all."""
     gateway, router = _stream(audit, "gateway"), _stream(audit, "router")
     ids = RandomIds(SystemClock())
     sealed = 0
@@ -140,7 +158,7 @@ async def _seal(audit: AuditProcess, seconds: float) -> float:
     elapsed = time.perf_counter() - started
     await gateway.close()
     await router.close()
-    return sealed / elapsed
+    return sealed / elapsed, sealed
 
 
 async def _append(audit: AuditProcess) -> float:

@@ -15,6 +15,13 @@ MAX_LEAF_BYTES = 65_535
 """C2SP tlog-tiles: an entry's length is a 16-bit number."""
 
 _MAX_INTEGER = 2**53 - 1
+_encode = json.JSONEncoder(
+    sort_keys=True,
+    separators=(",", ":"),
+    ensure_ascii=False,
+    allow_nan=False,
+    check_circular=False,  # `_check` has been through all of it
+).encode
 
 
 def canonical(record: dict[str, object]) -> bytes:
@@ -24,7 +31,7 @@ def canonical(record: dict[str, object]) -> bytes:
     an integer, or encodes to more than `MAX_LEAF_BYTES`.
     """
     _check(record)
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = _encode(record)
     try:
         data = text.encode()
     except UnicodeEncodeError:
