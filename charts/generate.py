@@ -45,6 +45,7 @@ BY_PATH: Final[dict[str, Schema]] = {
     "logLevel": {"enum": ["INFO", "WARNING", "ERROR"]},
     "image.pullPolicy": {"enum": ["IfNotPresent", "Always", "Never"]},
     "conductor.engine": {"enum": ["embedded", "worker", "vllm"]},
+    "conductor.model.volume": {"type": "object"},
     "tls.mode": {"enum": ["cert-manager", "secrets"]},
     "pool.source": {"enum": ["files", "resources"]},
     "pool.gate": {"type": "object"},

@@ -27,6 +27,12 @@ ANYWHERE: list[Json] = [{"podSelector": {}}]
 CASES: dict[str, Json] = {
     **{name: profile(name) for name in PROFILES},
     "least": {},
+    "model-on-a-volume": {
+        "conductor": {
+            "engine": "vllm",
+            "model": {"volume": {"csi": {"driver": "models.example.com", "readOnly": True}}, "path": "v2"},
+        }
+    },
     "worker-engine": {"conductor": {"engine": "worker"}},
     "cert-manager": {"tls": {"mode": "cert-manager", "issuerRef": {"name": "ca", "kind": "ClusterIssuer"}}},
     "witness": {

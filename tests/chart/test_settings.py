@@ -11,32 +11,21 @@ from typing import Any
 import pytest
 import yaml
 
-from podium_audit.migration import MigrationSettings
-from podium_audit.settings import AuditSettings
 from podium_cli.local_ca import service_files
-from podium_conductor.settings import ConductorSettings
 from podium_core.config.gate import load_gate
 from podium_core.config.pins import load_pins
 from podium_core.config.plans import load_plans
 from podium_core.config.pool import load_pool
 from podium_core.config.tenants import load_tenants
 from podium_core.runtime.identity import dns_name, spiffe_id
-from podium_core.runtime.settings_base import ProcessSettings, load_settings
+from podium_core.runtime.settings_base import load_settings
 from podium_demo.options import options_of
-from podium_gateway.settings import GatewaySettings
-from podium_router.settings import RouterSettings
 from tests.chart.pods import PodTemplate, pods_of
 from tests.chart.rendering import CHART, PROFILES
+from tests.chart.test_programs import SETTINGS
 from tests.fakes.checkpoint_files import checkpoint
 
 RENDERED = CHART.parents[1] / "k8s" / "rendered"
-SETTINGS: dict[str, type[ProcessSettings]] = {
-    "gateway": GatewaySettings,
-    "conductor": ConductorSettings,
-    "router": RouterSettings,
-    "audit": AuditSettings,
-    "migration": MigrationSettings,
-}
 FROM_SECRETS = {
     "url": "postgresql://podium@db.example/podium?sslmode=verify-full",
     "key-url": "postgresql://podium@db.example/keys?sslmode=verify-full",

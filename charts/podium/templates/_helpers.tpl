@@ -82,8 +82,12 @@ imageValue: the value that names it, if not that of the component.
 {{- if and .Values.ingress.enabled (not (and .Values.ingress.host .Values.ingress.tlsSecret)) }}
 {{- fail "ingress.enabled=true needs ingress.host and ingress.tlsSecret: nothing is served from outside without TLS" }}
 {{- end }}
-{{- if and (eq .Values.conductor.engine "vllm") (not .Values.conductor.model.existingClaim) }}
-{{- fail "conductor.engine=vllm needs the checkpoint on a volume: set conductor.model.existingClaim" }}
+{{- $model := .Values.conductor.model }}
+{{- if and (eq .Values.conductor.engine "vllm") (not (or $model.existingClaim $model.volume)) }}
+{{- fail "conductor.engine=vllm needs the checkpoint on a volume: set conductor.model.existingClaim or conductor.model.volume" }}
+{{- end }}
+{{- if and $model.existingClaim $model.volume }}
+{{- fail "conductor.model.existingClaim and conductor.model.volume exclude each other: leave one empty" }}
 {{- end }}
 {{- if and (eq .Values.tls.mode "cert-manager") (not .Values.tls.issuerRef.name) }}
 {{- fail "tls.mode=cert-manager needs tls.issuerRef.name: an Issuer of this namespace, or a ClusterIssuer with tls.issuerRef.kind" }}
