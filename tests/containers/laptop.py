@@ -41,6 +41,9 @@ class Laptop:
         key = {"id": "laptop", "sha256": digest, "roles": ["client", "auditor"]}
         own = {
             "image": {"registry": "localhost", "pullPolicy": "Never"},
+            "gateway": {
+                "env": {"MAX_ATTEMPTS_PER_STEP": "1"}
+            },  # each waits for a router that cannot be reached
             "tenants": [{"id": "demo", "budget_usd_per_month": "100.00", "keys": [key]}],
         }
         values = self.home / "values.yaml"
@@ -72,11 +75,11 @@ class Laptop:
         infra = json.loads(podman("inspect", shown["InfraContainerID"]).stdout)[0]
         return f"http://{infra['NetworkSettings']['Networks'][self.network]['IPAddress']}:{port}"
 
-    def wait_ready(self, *names: str) -> None:
-        """Wait until the named services say that they are ready, as the kubelet would hear it."""
+    def wait_ready(self, *names: str, probe: str = "readyz") -> None:
+        """Wait until the named services answer a probe, as the kubelet would hear it."""
         deadline = time.monotonic() + 2 * PATIENCE_S
         for name in names:
-            url = f"{self.url(name, 9464)}/readyz"
+            url = f"{self.url(name, 9464)}/{probe}"
             while not _is_ready(url):
                 assert time.monotonic() < deadline, f"{name}: {self.log_of(name)}"
                 time.sleep(0.2)
@@ -88,8 +91,9 @@ class Laptop:
 
     def remove(self) -> None:
         """Remove every pod and volume of this installation."""
-        for name in ORDER:
-            podman("pod", "rm", "--force", "--ignore", "--time=0", f"podium-{name}", check=False)
+        podman(
+            "pod", "rm", "--force", "--ignore", "--time=0", *(f"podium-{name}" for name in ORDER), check=False
+        )
         for name in ("podium-audit-data", "podium-audit-keys", "podium-config", "tmp"):
             podman("volume", "rm", "--force", name, check=False)
 

@@ -77,6 +77,7 @@ def test_a_service_with_the_wrong_certificate_is_refused(fault: str, laptop: Lap
             (secret / name).write_bytes((laptop.home / "podium-demo-tls" / name).read_bytes())
     try:
         laptop.replace("router")
+        laptop.wait_ready("router", probe="livez")  # it runs, and is believed by nobody
         with pytest.raises(urllib.error.HTTPError) as refused:
             ask(laptop)
         assert refused.value.code in {502, 503}
