@@ -27,6 +27,13 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9]
 _TRUE = frozenset({"1", "on", "t", "true", "y", "yes"})
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes the one-letter words that kubectl would read as yes or no, and PyYAML takes for text."""
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
+
+
 def run(arguments: argparse.Namespace, console: Console, home: Home, _settings: CliSettings) -> int:
     """Print the objects."""
     pool, tenants = arguments.pool or home.pool_file, arguments.tenants or home.tenants_file
@@ -50,7 +57,8 @@ def run(arguments: argparse.Namespace, console: Console, home: Home, _settings: 
         console.print("# The Secret with the provider keys needs these entries:", soft_wrap=True)
     for name, origin in needed.items():
         console.print(f"#   {name}: {origin}", soft_wrap=True)
-    console.print(yaml.safe_dump_all(objects, sort_keys=False, width=100).rstrip(), soft_wrap=True)
+    text = yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, width=100)
+    console.print(text.rstrip(), soft_wrap=True)
     return 0
 
 

@@ -1,11 +1,20 @@
 """The pool as resources: three pods have a token and a role each, and nothing else changes hands."""
 
+import io
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from rich.console import Console
 
-from tests.chart.rendering import CHART, Chart
+from podium_cli.arguments import build_parser
+from podium_cli.home import open_home
+from podium_cli.objects import run
+from podium_cli.settings import CliSettings
+from tests.chart.rendering import CHART, TOOLS, Chart
 
 READERS = {"router", "gateway", "audit"}
 VALUES: dict[str, Any] = {
@@ -82,3 +91,46 @@ def test_settings_name_the_cluster_instead_of_files(chart: Chart) -> None:
 
 def test_values_that_nobody_would_read_are_refused(chart: Chart) -> None:
     assert "apply objects" in chart.refusal({**VALUES, "tenants": [{"id": "acme"}]})
+
+
+def test_kubectl_reads_what_is_written_for_it(tmp_path: Path) -> None:
+    """kubectl's YAML is that of 1.1, where a bare key n is the word no."""
+    if not (TOOLS / "bin" / "kubectl").exists():
+        pytest.skip("needs the tools of `make chart`: PODIUM_TEST_K8S_TOOLS")
+    key = {"id": "alice", "sha256": "0" * 64, "roles": ["client"]}
+    (tmp_path / "tenants.yaml").write_text(yaml.safe_dump({"tenants": [{"id": "research", "keys": [key]}]}))
+    pool = (CHART / "files" / "pool.demo.yaml").read_text()
+    (tmp_path / "pool.yaml").write_text(pool.replace("{base_url}", "https://models.example/v1"))
+    out = io.StringIO()
+    words = ["objects", "--pool", str(tmp_path / "pool.yaml"), "--tenants", str(tmp_path / "tenants.yaml")]
+    arguments = build_parser().parse_args(words)
+    run(
+        arguments,
+        Console(file=out, width=1_000, highlight=False, markup=False),
+        open_home(tmp_path),
+        CliSettings(),
+    )
+    page = (Path(CHART).parents[1] / "docs" / "kubernetes.md").read_text()
+    (sample,) = [
+        block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "kind: Worker" in block
+    ]
+    for text in (out.getvalue(), sample):
+        (tmp_path / "objects.yaml").write_text(text)
+        done = subprocess.run(
+            [
+                TOOLS / "bin" / "kubectl",
+                "annotate",
+                "--local",
+                "-f",
+                tmp_path / "objects.yaml",
+                "a=b",
+                "-o",
+                "json",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert '"n": ' in done.stdout
+        assert '"false"' not in done.stdout
