@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from podium_audit.keys import CHECKPOINT_FILE, init_keys
+from podium_audit import shut_log
+from podium_audit.keys import CHECKPOINT_FILE, ENCRYPTION_KEY_FILE, FileSigner, init_keys
+from podium_audit.tree.checkpoint import CheckpointSigner
 from podium_core.domain.errors import PodiumError
-from tests.fakes.audit_service import running_audit
+from tests.fakes.audit_service import running_audit, settings_for
 
 
 async def test_keys_from_a_secret_and_the_checkpoint_beside_the_data(tmp_path: Path, tls_dir: Path) -> None:
@@ -33,6 +35,33 @@ async def test_a_checkpoint_elsewhere_keeps_new_keys_from_being_made(tmp_path: P
     own.mkdir()
     (own / CHECKPOINT_FILE).write_text("note")
     with pytest.raises(PodiumError, match="restore the keys"):
+        async with running_audit(tmp_path, tls_dir, checkpoint_dir=own):
+            pass
+
+
+async def test_a_replica_that_slept_through_a_change_of_keys_knows_its_checkpoint(
+    tmp_path: Path, tls_dir: Path
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    settings = settings_for(tmp_path, tls_dir, checkpoint_dir=own)
+    async with running_audit(tmp_path, tls_dir, checkpoint_dir=own) as audit:
+        await audit.run("run_1")
+    slept = (own / CHECKPOINT_FILE).read_text()
+    for _ in range(2):
+        shut_log.rotate_key(settings)
+    (own / CHECKPOINT_FILE).write_text(slept)
+    async with running_audit(tmp_path, tls_dir, checkpoint_dir=own) as audit:
+        await audit.run("run_2")
+    stranger = CheckpointSigner(settings.origin, FileSigner(settings.keys / ENCRYPTION_KEY_FILE))
+    (own / CHECKPOINT_FILE).write_text(stranger.sign(1, b"r" * 32))
+    with pytest.raises(PodiumError, match="not one of this log"):
+        async with running_audit(tmp_path, tls_dir, checkpoint_dir=own):
+            pass
+    (own / CHECKPOINT_FILE).write_text(slept)
+    for file in (tmp_path / "data").glob("log.db*"):
+        file.unlink()
+    with pytest.raises(PodiumError):
         async with running_audit(tmp_path, tls_dir, checkpoint_dir=own):
             pass
 

@@ -1,13 +1,15 @@
 """The newest checkpoint in a file beside the signing key, so that a rolled-back database is noticed."""
 
 import asyncio
+import json
 import logging
 from pathlib import Path
 
 from podium_audit.keys import CHECKPOINT_FILE, write_private
 from podium_audit.log.log import Log
 from podium_audit.ports import LogReader
-from podium_audit.tree.checkpoint import Checkpoint, CheckpointSigner
+from podium_audit.records.facts import KEY_ROTATED
+from podium_audit.tree.checkpoint import Checkpoint, CheckpointSigner, NoteVerifier, log_verifier, read_note
 from podium_audit.tree.tiles import TileNodes
 from podium_core.domain import merkle
 from podium_core.domain.errors import Code, PodiumError
@@ -27,19 +29,25 @@ class HeadGuard:
         self._interval_s = interval_s
         self._written = ""
 
-    def kept(self) -> tuple[str, Checkpoint] | None:
-        """Return the note in the file and what it says; None without one. PodiumError: not ours."""
+    def kept(self, reader: LogReader) -> tuple[str, Checkpoint] | None:
+        """Return the note in the file and what it says; None without one. PodiumError: not ours.
+
+        A replica that was down while the log's key was changed has one under a former key still.
+        """
         if not self._file.exists():
             return None
         try:
             note = self._file.read_text()
-            return note, self._signer.read(note)
+            try:
+                return note, self._signer.read(note)
+            except ValueError:
+                return note, read_note(note, _former_keys(reader, self._signer))
         except (OSError, ValueError):
             raise _refused("the checkpoint file beside the signing key is not one of this log") from None
 
     def check(self, reader: LogReader) -> None:
         """Refuse (PodiumError) a database that has lost leaves or holds others; raises StoreError too."""
-        found = self.kept()
+        found = self.kept(reader)
         if found is None:
             return
         kept = found[1]
@@ -70,6 +78,16 @@ class HeadGuard:
             _log.error("cannot write the checkpoint file", extra={"problem": error.strerror})
         else:
             self._written = note
+
+
+def _former_keys(reader: LogReader, signer: CheckpointSigner) -> list[NoteVerifier]:
+    """Return the keys that handed over, one to the next, down to the one that signs now."""
+    known = {signer.vkey}
+    for _, leaf in reversed(reader.history()):
+        record = json.loads(leaf)
+        if record["type"] == KEY_ROTATED and record["facts"]["new_vkey"] in known:
+            known.add(record["facts"]["old_vkey"])
+    return [log_verifier(vkey) for vkey in known - {signer.vkey}]
 
 
 def _refused(message: str) -> PodiumError:

@@ -16,12 +16,12 @@ from podium_audit.log.head_guard import HeadGuard
 from podium_audit.log.log import Log
 from podium_audit.ports import LogReader
 from podium_audit.records.commands import HISTORY_EVENTS, Event, RecordHistory
+from podium_audit.records.facts import KEY_ROTATED
 from podium_audit.tree.checkpoint import CheckpointSigner
 from podium_audit.tree.tiles import TileNodes
 from podium_core.domain import merkle
 from podium_core.domain.errors import Code, PodiumError
 
-ROTATION = "key_rotated"
 GAP = "log_gap"
 _STATEMENT = "podium-key-rotation/1\n{old}\n{new}\n"
 
@@ -51,7 +51,7 @@ def rotate(log: Log, signer: CheckpointSigner, former: CheckpointSigner, size: i
     statement = _STATEMENT.format(old=former.vkey, new=signer.vkey)
     signature = base64.b64encode(former.key.sign_text(statement)).decode()
     facts = {"old_vkey": former.vkey, "new_vkey": signer.vkey, "signature": signature}
-    _record(log, ROTATION, facts, size)
+    _record(log, KEY_ROTATED, facts, size)
     return signer.vkey
 
 
@@ -60,7 +60,7 @@ def recover(log: Log, reader: LogReader, guard: HeadGuard) -> tuple[int, int]:
 
     Raises PodiumError when none are missing, and StoreError.
     """
-    found = guard.kept()
+    found = guard.kept(reader)
     newest = reader.checkpoint()
     size = newest.size if newest is not None else 0
     if found is None or found[1].size <= size:

@@ -9,6 +9,8 @@ from podium_core.domain.run import Caps
 from podium_core.domain.usage import Usage
 
 FORMAT_VERSION = 1
+KEY_ROTATED = "key_rotated"
+"""The type of the record by which one signing key hands over to the next."""
 _MS_PER_S = 1_000
 
 
