@@ -80,7 +80,7 @@ async def test_nothing_else_is_there(method: str, path: str, status: int) -> Non
 
 async def test_idle_connections_do_not_keep_a_probe_out_for_ever() -> None:
     with OpsServer("127.0.0.1:0", Ops(), CollectorRegistry()) as probes:
-        idle = [socket.create_connection(("127.0.0.1", probes.port)) for _ in range(40)]
+        idle = [socket.create_connection(("127.0.0.1", probes.port)) for _ in range(20)]
 
         async def answered() -> bool:
             try:
