@@ -22,6 +22,12 @@ from tests.fakes.waiting import PATIENCE_S
 REPLICATED = ("audit", "router", "conductor", "gateway")
 _SETTLED_S = 2.0
 """As a cluster's `minReadySeconds`: callers try an address again within a second."""
+_WAITS = {
+    "gateway": {"AUDIT_WAIT_S": "30", "SEAL_WAIT_S": "30", "PLAN_TIMEOUT_S": "60", "LEASE_S": "60"},
+    "router": {"PERMIT_TIMEOUT_S": "30"},
+    "audit": {"COMMIT_WAIT_S": "20"},
+}
+"""Who waits is answered in the end, however busy the machine: that these waits have ends is tried elsewhere."""
 
 
 @dataclass(slots=True)
@@ -101,7 +107,7 @@ class Replicas(Cluster):
             key = f"{prefix}{peer.upper()}_ADDRESS"
             if key in environment:
                 environment[key] = f"127.0.0.1:{self.ports[peer]},127.0.0.1:{self.second[peer]}"
-        own = {"DRAIN_DELAY_S": str(self.drain_delay_s)}
+        own = {"DRAIN_DELAY_S": str(self.drain_delay_s), **_WAITS.get(service, {})}
         if service != "gateway":
             own["MAX_CONNECTION_AGE_S"] = str(self.max_connection_age_s)
         if number:
