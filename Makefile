@@ -27,7 +27,7 @@ down: setup  ## stop everything that `up` started
 	@$(BIN)/podium down
 
 test: setup  ## the tests: under five minutes on two cores
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 3 --dist worksteal -m "not slow"
 
 # The environment with vLLM is large (3 GB): it lives in a cache, one per lock, and is made on first use.
 VLLM_HOME ?= $(HOME)/.cache/podium/vllm

@@ -164,7 +164,7 @@ async def test_streamed_text_arrives_as_it_is_made(tls_dir: Path, tmp_path: Path
         rig.upstream.default = answer(*texts).but(gap_s=0.02)
         outcome = await rig.complete(rig.request(stream=True))
         assert outcome.text == "".join(texts)
-        assert len(outcome.deltas) >= 18
+        assert len(outcome.deltas) > 5, "gathered whole it would be one or two"
         assert outcome.deltas[0].text == texts[0]
         assert outcome.arrived_s[-1] - outcome.arrived_s[0] > 0.3
         assert 0 < outcome.done.first_delta_us < outcome.done.latency_us
