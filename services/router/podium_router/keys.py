@@ -3,21 +3,13 @@
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from podium_core.config.pool import KeyReference
+from podium_core.file_stamp import FileStamp, stamp_of
 from podium_router.calls import ApiKey
 
 _log = logging.getLogger(__name__)
 _MAX_KEY_CHARS = 8_192
-
-
-class _Stamp(NamedTuple):
-    """What changes when a file does; mounted secrets are replaced by renaming, so the inode counts."""
-
-    modified_ns: int
-    size: int
-    inode: int
 
 
 class Keys:
@@ -25,7 +17,7 @@ class Keys:
 
     def __init__(self, environment: Callable[[str], str | None]) -> None:
         self._environment = environment
-        self._files: dict[Path, tuple[_Stamp | None, ApiKey | None]] = {}
+        self._files: dict[Path, tuple[FileStamp | None, ApiKey | None]] = {}
         self._variables: dict[str, ApiKey | None] = {}
 
     def find(self, reference: KeyReference) -> ApiKey | None:
@@ -38,7 +30,7 @@ class Keys:
         return self._variables[name]
 
     def _from_file(self, path: Path) -> ApiKey | None:
-        stamp = _stamp(path)
+        stamp = stamp_of(path)
         known = self._files.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
@@ -47,14 +39,6 @@ class Keys:
             _log.warning("a key file is missing, empty or not one line of ASCII", extra={"file": path.name})
         self._files[path] = (stamp, key)
         return key
-
-
-def _stamp(path: Path) -> _Stamp | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return _Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def _read(path: Path) -> ApiKey | None:

@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from podium_core.domain.errors import PodiumError
+from podium_core.file_stamp import stamp_of
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -70,7 +70,7 @@ class Watched(Generic[T]):
         self._on_look = on_look
         self._sleep = sleep
         # The stamp is taken before the content: a change in between is seen as a change later.
-        self._stamp = _stamp(path)
+        self._stamp = stamp_of(path)
         self._current = load(path)
 
     @property
@@ -91,7 +91,7 @@ class Watched(Generic[T]):
 
     def refresh(self) -> bool:
         """Look at the file now; say whether a new good value was taken."""
-        stamp = _stamp(self._path)
+        stamp = stamp_of(self._path)
         if stamp == self._stamp:
             return False
         self._stamp = stamp
@@ -111,12 +111,3 @@ class Watched(Generic[T]):
     def _looked(self, look: Look) -> None:
         if self._on_look is not None:
             self._on_look(self._path.name, look)
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """What changes with the file: also its inode, since mounted files are replaced by renaming."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - at each request: half the cost of Path.stat
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -16,12 +16,9 @@ from podium.audit.v1 import audit_service_pb2 as pb
 from podium.audit.v1 import audit_service_pb2_grpc
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_errors import from_rpc_error, unpacked_error
-from podium_core.runtime.shared_stream import SharedStream, SharedStreams, stream_age_s
+from podium_core.runtime.shared_stream import SharedStream, SharedStreams, stream_age_s, taken_from
 
 _SERVICE: Final = "audit"
-_MAX_MESSAGE_BYTES: Final = 1024 * 1024
-"""A message takes no further operation once it is this long; a single long one travels alone."""
-
 _TRACE_FIELD: Final = "traceparent"
 _BROKEN: Final = frozenset({Code.UNAVAILABLE, Code.CANCELLED, Code.DEADLINE, Code.INTERNAL})
 
@@ -189,16 +186,7 @@ class _Stream(SharedStream):
             return None
         message = pb.PerformRequest(cancelled_ids=self._cancelled)
         self._cancelled.clear()
-        size = 0
-        taken: list[pb.Operation] = []
-        for operation in self._queue.values():
-            size += operation.ByteSize()
-            if taken and size > _MAX_MESSAGE_BYTES:
-                break
-            taken.append(operation)
-        for operation in taken:
-            del self._queue[operation.operation_id]
-        message.operations.extend(taken)
+        message.operations.extend(taken_from(self._queue))
         return message
 
     def take(self, message: pb.PerformResponse) -> None:

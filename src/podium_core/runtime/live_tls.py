@@ -7,7 +7,6 @@ changes all its files at once, by one rename; files written one after the other 
 import base64
 import calendar
 import logging
-import os
 import re
 import ssl
 import threading
@@ -18,10 +17,11 @@ from typing import Any, Final
 import grpc
 
 from podium_core.domain.errors import Code, PodiumError
+from podium_core.file_stamp import FileStamp, stamp_of
 from podium_core.runtime.identity import TlsFiles
 
 _log = logging.getLogger(__name__)
-_Stamp = tuple[tuple[int, int, int] | None, ...]
+_Stamp = tuple[FileStamp | None, ...]
 _CERTIFICATE: Final = re.compile(b"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _VERSION_TAG: Final = 0xA0
 _UTC_TIME_TAG: Final = 0x17
@@ -144,16 +144,7 @@ def _load(files: TlsFiles) -> Pems:
 
 
 def _stamp(files: TlsFiles) -> _Stamp:
-    return tuple(_stamp_of(str(path)) for path in (files.cert_file, files.key_file, files.ca_file))
-
-
-def _stamp_of(path: str) -> tuple[int, int, int] | None:
-    """What changes with the file: also its inode, since mounted files are replaced by renaming."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - at each handshake: half the cost of Path.stat
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return tuple(stamp_of(path) for path in (files.cert_file, files.key_file, files.ca_file))
 
 
 def expires_at_s(pem: bytes) -> int:

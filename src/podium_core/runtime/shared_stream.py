@@ -10,13 +10,15 @@ import contextlib
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
 C = TypeVar("C", bound="SharedStream")
 
+_MAX_MESSAGE_BYTES: Final = 1024 * 1024
+"""A message takes no further operation once it is this long; a single long one travels alone."""
 _AGE_S: Final = 10.0
 _SPREAD: Final = 0.25
 _FIRST_PAUSE_S: Final = 0.02
@@ -26,6 +28,27 @@ _MAX_PAUSE_S: Final = 1.0
 def stream_age_s() -> float:
     """Return how many seconds a stream stays in use: spread, so that many opened at once move one by one."""
     return _AGE_S * random.uniform(1 - _SPREAD, 1 + _SPREAD)  # noqa: S311 - spreads load, guards nothing
+
+
+class _Sized(Protocol):
+    def ByteSize(self) -> int: ...  # noqa: N802 - protobuf's name
+
+
+B = TypeVar("B", bound=_Sized)
+
+
+def taken_from(queue: dict[int, B]) -> list[B]:
+    """Take as many operations as one message holds out of what waits to be sent, by id and in its order."""
+    taken: dict[int, B] = {}
+    size = 0
+    for operation_id, operation in queue.items():
+        size += operation.ByteSize()
+        if taken and size > _MAX_MESSAGE_BYTES:
+            break
+        taken[operation_id] = operation
+    for operation_id in taken:
+        del queue[operation_id]
+    return list(taken.values())
 
 
 class SharedStream(ABC):

@@ -8,7 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import grpc
 from opentelemetry import metrics, trace
 from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
@@ -138,13 +140,7 @@ def _show_expiry(meter: metrics.Meter, settings: ServiceSettings) -> None:
 
 def _tracer_provider(resource: Resource, settings: ServiceSettings) -> TracerProvider:
     exporter = RenewedSpanExporter(
-        lambda credentials: OTLPSpanExporter(
-            endpoint=settings.otlp_endpoint,
-            insecure=credentials is None,
-            credentials=credentials,
-            timeout=_EXPORT_TIMEOUT_S,
-            channel_options=_channel_options(settings),
-        ),
+        lambda credentials: OTLPSpanExporter(**_collector(settings, credentials)),
         _collector_tls(settings),
     )
     provider = TracerProvider(
@@ -165,21 +161,22 @@ def _tracer_provider(resource: Resource, settings: ServiceSettings) -> TracerPro
 
 def _metric_reader(settings: ServiceSettings) -> MetricReader:
     exporter = RenewedMetricExporter(
-        lambda credentials: OTLPMetricExporter(
-            endpoint=settings.otlp_endpoint,
-            insecure=credentials is None,
-            credentials=credentials,
-            timeout=_EXPORT_TIMEOUT_S,
-            channel_options=_channel_options(settings),
-        ),
+        lambda credentials: OTLPMetricExporter(**_collector(settings, credentials)),
         _collector_tls(settings),
     )
     return PeriodicExportingMetricReader(exporter, export_interval_millis=_METRIC_INTERVAL_MS)
 
 
-def _channel_options(settings: ServiceSettings) -> tuple[tuple[str, str]] | None:
+def _collector(settings: ServiceSettings, credentials: grpc.ChannelCredentials | None) -> dict[str, Any]:
+    """Return how an exporter reaches the collector."""
     name = settings.otlp_server_name
-    return (("grpc.ssl_target_name_override", name),) if name else None
+    return {
+        "endpoint": settings.otlp_endpoint,
+        "insecure": credentials is None,
+        "credentials": credentials,
+        "timeout": _EXPORT_TIMEOUT_S,
+        "channel_options": (("grpc.ssl_target_name_override", name),) if name else None,
+    }
 
 
 def _collector_tls(settings: ServiceSettings) -> LiveTls | None:

@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
 from podium_audit.conversations import Conversations
 from podium_audit.log.group_commit import GroupCommit, unavailable
@@ -100,7 +99,7 @@ class Eraser:
     async def _begin(self, run_id: str, order: Order) -> Erased | ErasureRow:
         event_id = self._ids.new("evt")
         command = BeginErasure(
-            _event(event_id), run_id, order.tenant_id, order.principal_id, order.basis, order.case_id
+            Event.own(event_id), run_id, order.tenant_id, order.principal_id, order.basis, order.case_id
         )
         applied = await self._commit.submit(command)
         index = applied.leaf_indices[0]
@@ -124,11 +123,7 @@ class Eraser:
         return list(await asyncio.gather(*(self._record(each) for each in pending)))
 
     async def _record(self, pending: ErasureRow) -> Erased:
-        event = _event(f"erased.{pending.begun_index}")  # whoever finishes it: there is one such record
+        event = Event.own(f"erased.{pending.begun_index}")  # whoever finishes it: there is one such record
         command = FinishErasure(event, pending.run_id, self.key_backup_days)
         applied = await self._commit.submit(command)
         return Erased(pending.run_id, applied.leaf_indices[0])
-
-
-def _event(event_id: str) -> Event:
-    return Event(event_id, sha256(event_id.encode()).digest(), "audit")

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from http import HTTPStatus
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
@@ -304,8 +303,7 @@ class CustodyPages:
         return (await self.base.commit.submit(command)).leaf_indices[0]
 
     def _event(self) -> Event:
-        event_id = self.base.ids.new("evt")
-        return Event(event_id, sha256(event_id.encode()).digest(), "audit")
+        return Event.own(self.base.ids.new("evt"))
 
     @property
     def _now_us(self) -> int:

@@ -56,7 +56,6 @@ class BudgetWarnings:
         if len(self._told) >= _MAX_TOLD:
             self._told.clear()  # the log still knows
         self._told.add(event_id)
-        digest = hashlib.sha256(event_id.encode()).digest()
         facts = {
             "month": money.month,
             "percent": str(percent),
@@ -65,7 +64,7 @@ class BudgetWarnings:
         }
         if money.key_id:
             facts["key"] = money.key_id
-        note = AppendNote(Event(event_id, digest, "audit"), run_id, NOTE_KIND, facts)
+        note = AppendNote(Event.own(event_id), run_id, NOTE_KIND, facts)
         task = asyncio.create_task(self._append(note, money.tenant_id, percent))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -7,7 +7,6 @@ record and drops what is not.
 
 import base64
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +82,7 @@ def recover(log: Log, reader: LogReader, guard: HeadGuard) -> tuple[int, int]:
 
 
 def _record(log: Log, kind: str, facts: Mapping[str, Any], size: int) -> None:
-    event_id = f"{HISTORY_EVENTS}{size}"
-    event = Event(event_id, sha256(event_id.encode()).digest(), "audit")
+    event = Event.own(f"{HISTORY_EVENTS}{size}")
     log.begin()
     log.apply(RecordHistory(event, kind, facts))
     log.commit()

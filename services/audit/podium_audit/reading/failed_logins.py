@@ -5,7 +5,6 @@ more into the log than a record a minute for each key that there is.
 """
 
 import asyncio
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -69,8 +68,7 @@ class FailedLogins:
 
     def _command(self, claimed: Claimed, count: int) -> AppendNote | RecordRead:
         tenant_id, key_id = claimed
-        event_id = self._ids.new("evt")
-        event = Event(event_id, hashlib.sha256(event_id.encode()).digest(), "audit")
+        event = Event.own(self._ids.new("evt"))
         facts = {"count": str(count)}
         if not tenant_id:
             return AppendNote(event, "", ACTION, facts)

@@ -4,7 +4,6 @@ Every read is a record, committed before the answer is made, one that is refused
 not see does not exist. Nothing internal leaves: errors are `{"error": {"code", "message"}}`.
 """
 
-import hashlib
 import json
 import logging
 from collections import Counter
@@ -200,10 +199,9 @@ class AuditHttp:
 
     async def record(self, request: web.Request, run_id: str, action: str, glimpse: Glimpse) -> Applied:
         """Record a read before it is answered; without a run, of the tenant. Raises PodiumError."""
-        event_id = self.ids.new("evt")
         principal = request[pages.PRINCIPAL]
         command = RecordRead(
-            Event(event_id, hashlib.sha256(event_id.encode()).digest(), "audit"),
+            Event.own(self.ids.new("evt")),
             run_id,
             principal.key_id,
             action,

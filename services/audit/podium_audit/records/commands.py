@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from podium_core.config.retention import Retention
@@ -21,6 +22,11 @@ class Event:
     event_id: str
     digest: bytes
     service: str
+
+    @classmethod
+    def own(cls, event_id: str) -> "Event":
+        """Return an event of audit itself, which asks for one thing only under its id."""
+        return cls(event_id, sha256(event_id.encode()).digest(), "audit")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The conversation service over gRPC: checks names and sizes, and records what clients read and delete."""
 
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from typing import Any, Final
 
 import grpc
@@ -150,8 +149,7 @@ class ConversationServicer(conversation_service_pb2_grpc.ConversationServiceServ
         if not (principal_id and item.run_id):
             return
         limits.check_texts((("principal_id", principal_id),))
-        event_id = self._ids.new("evt")
-        event = Event(event_id, sha256(event_id.encode()).digest(), "audit")
+        event = Event.own(self._ids.new("evt"))
         await self._commit.submit(RecordRead(event, item.run_id, principal_id, action, with_content=True))
 
 

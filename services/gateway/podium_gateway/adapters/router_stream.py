@@ -19,12 +19,10 @@ from podium.router.v1 import router_service_pb2 as pb
 from podium.router.v1 import router_service_pb2_grpc
 from podium_core.domain.errors import Code, PodiumError
 from podium_core.runtime.grpc_errors import from_rpc_error, unpacked_error
-from podium_core.runtime.shared_stream import SharedStream, SharedStreams, stream_age_s
+from podium_core.runtime.shared_stream import SharedStream, SharedStreams, stream_age_s, taken_from
 from podium_gateway.adapters.inside import public_error
 
 _SERVICE: Final = "router"
-_MAX_MESSAGE_BYTES: Final = 1024 * 1024
-"""A message takes no further operation once it is this long."""
 _TOLD_EVERY: Final = 16
 """After so many events the router hears that they were taken; it sends at most four times as many ahead."""
 _TIMES_LATE: Final = 8
@@ -189,16 +187,7 @@ class _Stream(SharedStream):
         message = pb.PerformRequest(cancelled_ids=self._cancelled, taken=self._taken)
         self._cancelled.clear()
         self._taken.clear()
-        size = 0
-        sent: list[int] = []
-        for operation_id, operation in self._queue.items():
-            size += operation.ByteSize()
-            if sent and size > _MAX_MESSAGE_BYTES:
-                break
-            message.operations.append(operation)
-            sent.append(operation_id)
-        for operation_id in sent:
-            del self._queue[operation_id]
+        message.operations.extend(taken_from(self._queue))
         return message
 
     def take(self, message: pb.PerformResponse) -> None:
