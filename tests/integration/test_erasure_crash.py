@@ -64,7 +64,8 @@ def of_type(records: list[dict[str, Any]], kind: str) -> dict[str, int]:
 
 async def test_what_was_decided_is_finished_after_a_kill(tmp_path: Path, tls_dir: Path) -> None:
     told: dict[str, int] = {}
-    async with audit_process(tmp_path, tls_dir) as audit:
+    # An answer that came too late would not count as told, and the kill would come after the last erasure.
+    async with audit_process(tmp_path, tls_dir, commit_wait_s=PATIENCE_S) as audit:
         await make_runs(audit)
         await erase_until_killed(audit, [f"run_{number}" for number in range(RUNS)], told)
         begun = of_type(audit.records(), "erasure_begun")
